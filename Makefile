@@ -129,6 +129,11 @@ bench-learning: .venv-learning/ready
 	@$(INSTALL) --python .venv-learning/bin/python -r benchmarks/peers-learning.txt
 	@touch $@
 
+# Surveys beside the packages of the local model, which want an old xxhash; and all of the rooms of width, one by one.
+bench-surveys: .venv-ldp/ready
+.PHONY: bench-width
+bench-width: bench-surveys bench-graphs bench-width_bayes bench-learning
+
 bench-queries: .venv-smartnoise/ready .venv-tumult/ready
 
 bench-publishing: .venv-private-pgm/ready

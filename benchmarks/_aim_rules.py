@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 
 from lapwing.publishing.block_fitting import FitTarget, fit_tree
 from lapwing.publishing.junction_trees import cells_of_tree, junction_tree
-from lapwing.publishing.public_draws import SimulatedDraws
+from lapwing.publishing.public_draws import PublicDraws
 from lapwing.publishing.weighted_rows import rows_of_tree
 
 MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
@@ -101,7 +101,7 @@ class AimRules:
             for axes in measured
         ]
         tree = junction_tree(self.codes, largest)
-        return rows_of_tree(tree, fit_tree(tree, targets, SWEEPS), ROWS, SimulatedDraws("0"))
+        return rows_of_tree(tree, fit_tree(tree, targets, SWEEPS), ROWS, PublicDraws("0"))
 
     def cells(self, axes):
         return math.prod(self.codes[a] for a in axes)

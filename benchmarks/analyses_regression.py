@@ -4,8 +4,10 @@
 
 A cell is a model, the kind of its columns, people, columns, epsilon and the rate of events. Half of the columns are
 normal and correlated, half two-valued with 10 to 50 % ones. "good" columns fill their declared bounds, "wide" ones a
-tenth of them, and "skewed" ones are lognormal, clipped at their bounds. Coverage is that of all slopes together, over
-the runs that did not say that they did not settle; error and length are those over what the non-private fit has.
+tenth of them, "skewed" ones are lognormal, clipped at their bounds, and of "rare" ones a two-valued column has 5 %
+ones. Counts that are "overdispersed" have rates that a gamma law of shape 2 blurs. Coverage is that of all slopes
+together, over the runs that did not say that they did not settle; error and length are those over what the non-private
+fit has.
 """
 
 import argparse
@@ -20,6 +22,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from lapwing.analyses.regression_course import Course
+from lapwing.analyses.regression_fit import Estimates
 from lapwing.analyses.regression_rounds import ColumnGrid
 from lapwing.analyses.simulated_draws import draws_from
 from lapwing.mechanisms.gaussian import smallest_variance
@@ -68,7 +71,8 @@ def made_columns(kind: str, people: int, columns: int, random: Any) -> Any:
             together = 0.3 ** np.abs(np.subtract.outer(np.arange(many), np.arange(many)))
             real = 0.1 + 0.35 * random.standard_normal((people, many)) @ np.linalg.cholesky(together).T
     whole = np.rint((np.clip(real, -1, 1) + 1) / 2 * EXTENT)
-    two = random.random((people, columns - many)) < np.linspace(0.1, 0.5, columns - many)
+    shares = np.linspace(0.05 if kind == "rare" else 0.1, 0.5, columns - many)
+    two = random.random((people, columns - many)) < shares
     return np.column_stack([whole, two]).astype(np.int64)
 
 
@@ -112,22 +116,37 @@ def rho_of(epsilon: float, delta: str = "1e-6") -> Fraction:
     return 1 / (2 * smallest_variance(noise, epsilon=epsilon, delta=delta))
 
 
-def measure_cell(model: str, cell: Sequence[Any], runs: int) -> None:
-    """Fit made-up people again and again, and print what came of it."""
-    kind, people, columns, epsilon, rate = cell
-    random, rho = draws_from(11), rho_of(epsilon)
+def course_of(model: str, cell: Sequence[Any]) -> tuple[Course, tuple[int, ...]]:
+    """Return the rounds of a cell, and the extents of its columns and its outcome."""
+    _, _, columns, epsilon, _ = cell
     many = columns // 2
     outcome = {"linear": 4096, "logistic": 1, "poisson": MOST_COUNT}[model]
     extents = (*([EXTENT] * many), *([1] * (columns - many)), outcome)
-    two = tuple(range(many, columns))
     course = Course(
         grid=ColumnGrid(extents=extents),
-        two_valued=two,
+        two_valued=tuple(range(many, columns)),
         model=model,
         outcome_low=0,
-        rho=rho,
+        rho=rho_of(epsilon),
         unit=PrivacyUnit(person_key="id"),
     )
+    return course, extents
+
+
+def fitted(course: Course, rows: Any) -> Estimates:
+    """Return the estimates of all rounds on made-up rows."""
+
+    def ask(_number: int, at: Any, build: Any) -> Any:
+        asked = build(at)
+        return {"at": at, "released": course.mechanism(asked).release(rows, asked.add)}
+
+    return course.run(ask, 0.95)[0]
+
+
+def measure_cell(model: str, cell: Sequence[Any], runs: int, *, quiet: bool = False) -> dict[str, float]:
+    """Fit made-up people again and again, and tell what came of it."""
+    kind, people, columns, epsilon, rate = cell
+    random, (course, extents) = draws_from(11), course_of(model, cell)
     hits, lengths, errors, settled, began = [], [], [], [], time.process_time()
     whole = np.zeros((0, 0), np.int64)
     for run in range(runs):
@@ -135,28 +154,32 @@ def measure_cell(model: str, cell: Sequence[Any], runs: int) -> None:
             whole = made_columns(kind, people, columns, random)
         z = 2 * whole / np.array(extents[:-1]) - 1
         y, beta = made_outcome(model, kind, z, rate, random)
-        rows = np.column_stack([whole, y])
-
-        def ask(_number: int, at: Any, build: Any, rows: Any = rows) -> Any:
-            asked = build(at)
-            return {"at": at, "released": course.mechanism(asked).release(rows, asked.add)}
-
-        found, _ = course.run(ask, 0.95)
+        found = fitted(course, np.column_stack([whole, y]))
         se = classical_errors(model, z, beta)
         hits.append(((found.low <= beta) & (beta <= found.high))[1:])
         lengths.append(np.median((found.high - found.low)[1:] / 3.92 / se))
         errors.append(np.mean(((found.beta - beta)[1:] / se) ** 2))
         settled.append(found.settled)
     hit, good = np.array(hits), np.array(settled)
-    covered = hit[good].mean() if good.any() else math.nan
-    print(
-        f"{model:8} {kind:13} n={people:7} d={columns:2} epsilon={epsilon:4} rate={rate:4} | coverage {covered:.3f} "
-        f"(all {hit.mean():.3f}, worst column {hit.mean(0).min():.3f}) | error / non-private: median "
-        f"{math.sqrt(np.median(errors)):.2f}, root mean square {math.sqrt(np.mean(errors)):.2f} | length x"
-        f"{np.median(lengths):.2f} | did not settle {1 - good.mean():.3f} | {runs} runs, "
-        f"{(time.process_time() - began) / runs:.3f} s each",
-        flush=True,
-    )
+    told = {
+        "coverage": float(hit[good].mean()) if good.any() else math.nan,
+        "all": float(hit.mean()),
+        "worst": float(hit[good].mean(0).min()) if good.any() else math.nan,
+        "error": math.sqrt(np.median(errors)),
+        "root_mean_square": math.sqrt(np.mean(errors)),
+        "length": float(np.median(lengths)),
+        "unsettled": 1 - float(good.mean()),
+    }
+    if not quiet:
+        print(
+            f"{model:8} {kind:13} n={people:7} d={columns:2} epsilon={epsilon:4} rate={rate:4} | coverage "
+            f"{told['coverage']:.3f} (all {told['all']:.3f}, worst column {told['worst']:.3f}) | error / non-private: "
+            f"median {told['error']:.2f}, root mean square {told['root_mean_square']:.2f} | length "
+            f"x{told['length']:.2f} | did not settle {told['unsettled']:.3f} | {runs} runs, "
+            f"{(time.process_time() - began) / runs:.3f} s each",
+            flush=True,
+        )
+    return told
 
 
 def main() -> None:

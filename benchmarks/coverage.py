@@ -28,7 +28,7 @@ from scipy.stats import binom
 
 import lapwing as ask
 from _report import Goals, clock, table
-from lapwing.answers.cells import quotient
+from lapwing.answers.computed_columns import quotient
 from lapwing.answers.releases import ChosenOnes, NoisyNumbers, OpenKeys, PricedQuestion, Release
 from lapwing.answers.target import AtEpsilon, AtRho, Target, release_of, release_together
 from lapwing.engines.duckdb import DuckDB

@@ -9,7 +9,8 @@ Synthetic tables of the same columns are made by stages and by the rules of AIM,
 same process: the mean total variation of all tables of three columns, of rows and of the model, and CPU seconds.
 
 Beside them are the mechanisms of the lectures (`_publishing_students.py`), and AIM as private-pgm ships it, in an
-environment of its own (`_publishing_private_pgm.py`), where that could be installed.
+environment of its own (`_publishing_private_pgm.py`), where that could be installed. At the end come the explorer and
+certificates (`publishing_explorer.py`).
 """
 
 import itertools
@@ -27,7 +28,7 @@ import lapwing as lw
 from _aim_rules import AimRules, rho_of
 from _publishing_peers import compared_with_private_pgm
 from _publishing_students import students
-from _report import Goals, clock, table
+from _report import Goals, PeakMemory, clock, table
 from lapwing.engines.duckdb import DuckDB
 from lapwing.made_up.clinic_files import write_tables
 from lapwing.publishing.codes import count_in_codes, count_in_tables, read_columns
@@ -39,6 +40,7 @@ from lapwing.publishing.population_model import PopulationModel
 from lapwing.publishing.stages import GaussianPlan
 from lapwing.vocabulary.event import GaussianNoise
 from lapwing.vocabulary.guarantee import PrivacyUnit
+from publishing_explorer import explorer_and_certificates
 
 PEOPLE = 500_000
 SYNTHESIZED = 100_000
@@ -205,16 +207,21 @@ def synthesis(folder, population, columns, goals):
             shown = [f"{one:.4f}" for one in means]
             rows.append([at, *shown, f"{ratio:.2f}", f"{np.mean(cpu):.1f}", f"{np.mean(peer):.1f}"])
             goals.at_most(f"{at}: total variation of triples, of that of AIM's rules", ratio, most)
+            goals.at_most(f"{at}: total variation of pairs, of that of AIM's rules", means[0] / means[3], 1)
             goals.at_most(f"{at}: CPU of a synthesis, without counting", float(np.mean(cpu)), 10, " s")
         wide = read_columns("patient", {f"c{i}": one for i, one in enumerate([*COLUMNS, *MORE_COLUMNS])}, population)
         pairs, some = list(itertools.combinations(range(len(wide)), 2)), [(a, a + 7, a + 15) for a in range(24)]
         truth = Truth(engine, wide, population, [*pairs, *some])
+        peak = PeakMemory()
         found, seconds = _synthesized(tuple(len(one) for one in wide), truth, Fraction(1), degree=2)
+        megabytes = peak.megabytes()
         off = float(np.mean([_total_variation(truth(axes), found.marginal(axes)) for axes in some]))
         print(
             f"\n{len(wide)} columns at epsilon 1: total variation of {len(some)} triples {off:.4f}, {seconds:.1f} s CPU"
         )
         goals.at_most(f"{len(wide)} columns: CPU of a synthesis, without counting", seconds, 20, " s")
+        goals.at_most(f"{len(wide)} columns: memory of a synthesis", megabytes, 500, " MB")
+        goals.at_most(f"{len(wide)} columns: total variation of triples", off, 0.005, "")
     header = ["", "2-way", "3-way", "model, 3-way", "AIM's 2-way", "3-way", "ratio, 3-way", "CPU s", "AIM's CPU s"]
     people = f"{SYNTHESIZED:,} people"
     table(f"Synthetic tables of {len(codes)} columns of {people}: mean total variation, delta 1e-9", header, rows)
@@ -288,4 +295,5 @@ if __name__ == "__main__":
         synthesis(write_tables(Path(made) / "middle", SYNTHESIZED), people, coded, told)
         students(told)
         compared_with_private_pgm(told)
+    explorer_and_certificates(told)
     told.close()

@@ -16,8 +16,10 @@ VERBS = {
     "preview_survival": "lapwing.analyses.survival",
     "survival": "lapwing.analyses.survival",
     "certify": "lapwing.publishing.certificate",
+    "estimate": "lapwing.analyses.estimate",
     "explorer": "lapwing.publishing.explorer_opening",
     "preview_certify": "lapwing.publishing.certificate",
+    "preview_estimate": "lapwing.analyses.estimate",
     "preview_explorer": "lapwing.publishing.explorer_opening",
     "load_synthetic": "lapwing.publishing.synthesize",
     "decision_tree": "lapwing.procedures.decision_tree",
@@ -54,6 +56,9 @@ STATISTICS = {
 
 ONLY_ASKING = frozenset({"compare", "preview_compare", "preview_survival", "survival"})
 """Verbs that ask one question, and compute the rest from its answer: a session at a distance has these."""
+
+STUDIES = frozenset({"graph", "k_means", "principal_components", "decision_tree", "sample_count", "train"})
+"""Verbs that make one reservation and compute the rest from its rounds, all of whose words can be sent."""
 
 
 class AskingGuests:

@@ -1,5 +1,6 @@
 from lapwing.analyses import compare as _compare
 from lapwing.analyses import dashboard as _dashboard
+from lapwing.analyses import estimate as _estimate
 from lapwing.analyses import regress as _regress
 from lapwing.analyses import survival as _survival
 from lapwing.graphs import network as _graphs
@@ -15,35 +16,38 @@ from lapwing.publishing import synthesize as _synthesis
 
 VERBS: dict[str, str]
 ONLY_ASKING: frozenset[str]
+STUDIES: frozenset[str]
 
 class AskingGuests:
     compare = _compare.compare
     preview_compare = _compare.preview_compare
     preview_survival = _survival.preview_survival
     survival = _survival.survival
-
-class Guests(AskingGuests):
-    preview_regress = _regress.preview_regress
-    regress = _regress.regress
-    dashboard = _dashboard.dashboard
-    preview_dashboard = _dashboard.preview_dashboard
-    certify = _certificate.certify
-    explorer = _explorer.explorer
-    preview_certify = _certificate.preview_certify
-    preview_explorer = _explorer.preview_explorer
     decision_tree = _trees.decision_tree
     graph = _graphs.graph
     k_means = _k_means.k_means
     preview_decision_tree = _trees.preview_decision_tree
     preview_k_means = _k_means.preview_k_means
     preview_principal_components = _components.preview_principal_components
-    preview_publish = _publishing.preview_publish
     preview_sample_count = _samples.preview_sample_count
     principal_components = _components.principal_components
+    sample_count = _samples.sample_count
+    preview_train = _learning.preview_train
+    train = _learning.train
+
+class Guests(AskingGuests):
+    preview_regress = _regress.preview_regress
+    regress = _regress.regress
+    dashboard = _dashboard.dashboard
+    estimate = _estimate.estimate
+    preview_estimate = _estimate.preview_estimate
+    preview_dashboard = _dashboard.preview_dashboard
+    certify = _certificate.certify
+    explorer = _explorer.explorer
+    preview_certify = _certificate.preview_certify
+    preview_explorer = _explorer.preview_explorer
+    preview_publish = _publishing.preview_publish
     publish = _publishing.publish
     load_synthetic = _synthesis.load_synthetic
     preview_synthesize = _synthesis.preview_synthesize
     synthesize = _synthesis.synthesize
-    sample_count = _samples.sample_count
-    preview_train = _learning.preview_train
-    train = _learning.train

@@ -226,3 +226,20 @@ def test_bands_hold_where_noise_is_larger_than_the_events_of_a_period(people, ep
         assert all(late <= early for early, late in itertools.pairwise(curve.survived))
         held += (np.array(curve.low) <= truth) & (truth <= np.array(curve.high))
     assert np.min(held) >= 18
+
+
+def test_the_price_of_a_power_is_the_smallest_that_buys_it(clinic, budget) -> None:
+    supposed = {"people": (2000, 2000), "shares": (0.10, 0.13)}
+    words = {"table": "patient", "outcome": "ill", "by": "arm", "assume": supposed}
+    found = clinic.preview_compare(**words, power="0.8")
+    assert 0.79 < found.power < 0.84
+    if budget.name == "epsilon":
+        assert Fraction("0.15") < Fraction(found.price.epsilon) < Fraction("0.6"), "the study of the method says 0.29"
+        less = clinic.preview_compare(**words, epsilon=Fraction(found.price.epsilon) * Fraction(9, 10))
+        assert less.power < found.power
+    few = supposed | {"people": (50, 50)}
+    for wrong in ({"power": "0.8", "epsilon": 1}, {"power": "80"}, {"power": "0.99", "assume": few}):
+        with pytest.raises((ParameterError, BadQuestionError)):
+            clinic.preview_compare(**words | wrong)
+    with pytest.raises(ParameterError, match="needs what is assumed"):
+        clinic.preview_compare("patient", "ill", by="arm", power="0.8")

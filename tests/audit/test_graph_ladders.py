@@ -87,3 +87,16 @@ def test_duplicates_that_count_are_seen() -> None:
 def test_degrees_that_pay_for_one_end_of_an_edge_are_seen() -> None:
     assert found(with_noise(degrees, GeometricMechanism(l1_sensitivity=1, epsilon=2))).refuted
     assert not found(with_noise(degrees, GeometricMechanism(l1_sensitivity=2, epsilon=2))).refuted
+
+
+def test_a_number_of_people_that_is_taken_from_the_edges_is_seen() -> None:
+    """Who is in the graph is public by declaration; counted from the edges it tells that somebody has none."""
+
+    def many(edges, size):
+        people = len({one for edge in edges for one in edge})
+        noisy = GeometricMechanism(l1_sensitivity=1, epsilon=2).release(np.full(size, len(edges), np.int64))
+        return np.column_stack([noisy, np.full(size, people)])
+
+    neighbours = ([(0, 1), (1, 2)], [(0, 1), (1, 2), (0, 3)])
+    assert found(many, neighbours=neighbours).refuted
+    assert not found(lambda edges, size: many(edges, size)[:, 0], neighbours=neighbours).refuted

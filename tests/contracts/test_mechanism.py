@@ -317,6 +317,9 @@ def test_every_mechanism_is_here() -> None:
         "private_gradients",
         "row_sums",
         "running_counts",
+        "smooth_sensitivity",
+        "propose_test_release",
+        "sample_and_aggregate",
     }
     folder = Path(lapwing.mechanisms.__file__).parent
     files = {path.stem for place in (folder, folder / "multiplicative_weights") for path in place.glob("[!_]*.py")}

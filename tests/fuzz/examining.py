@@ -14,7 +14,7 @@ from fractions import Fraction
 from engines.rows_in_memory import RowsInMemory
 from fuzz.bounds import exceeded, exceeded_by_stream, is_tight
 from fuzz.catalogues import catalogue
-from fuzz.questions import question
+from fuzz.questions import question, row_of_person
 from fuzz.spelling import in_sql
 from fuzz.tables import neighbours
 from lapwing.answers.target import AtEpsilon, release_of, release_together
@@ -102,6 +102,7 @@ def _asked(case, sides, tally):
         except Found as found:
             findings.append(Finding(found.kind, found.words, asked))
     findings += _shared(case, sides, tally)
+    findings += _rows_of_people(case, sides, tally)
     return [*findings, *(_as_stream(case, sides, cohorts) if cohorts else ())]
 
 
@@ -120,6 +121,35 @@ def _shared(case, sides, tally):
                 _on_both(one.plan, sides)
             except Found as found:
                 yield Finding(found.kind, f"shared with {', '.join(one.readings)}: {found.words}", asked)
+
+
+def _rows_of_people(case, sides, tally):
+    """Read the one row of each person, as a regression and an estimate do: a neighbour has one other a person."""
+    asked = row_of_person(random.Random(case.seed + 1), case.population)
+    try:
+        planned = None if asked is None else plan(asked, case.population)
+    except LapwingError:
+        planned = None
+    tally["rows" if planned else "rows refused"] += 1
+    if planned is None:
+        return
+    read = [side.people(planned.aggregate) for side in sides]
+    failures = [side.failure for side in sides if side.failure]
+    if failures:
+        yield Finding("rows", f"fails after the charge: {failures}", asked)
+        return
+    most, (before, after) = case.population.unit.protects_groups_of, read
+    if max((before - after).total(), (after - before).total()) > most:
+        yield Finding("rows", f"more than {most} rows of people are others: {before - after}, {after - before}", asked)
+    for side, found in zip(sides, read, strict=True):
+        expected = _counted(side.oracle, planned.aggregate)
+        if found != expected:
+            yield Finding("rows", f"differ from the oracle: {found - expected}, not {expected - found}", asked)
+
+
+def _counted(engine, aggregate):
+    """Return how often each row of a person is there."""
+    return Counter(map(tuple, engine.people(aggregate).open_for_release().tolist()))
 
 
 def _planned(asked, population):
@@ -234,6 +264,14 @@ class _Side:
             return None
         except Exception as failure:
             raise Found("failure", f"an error that is not the constant one: {failure!r}") from failure
+
+    def people(self, aggregate):
+        """Return how often each row of a person is there; None, and the reason in `failure`, where it fails."""
+        self.failure = None
+        try:
+            return _counted(self._engine, aggregate)
+        except EngineError:
+            return None
 
     def cohorts(self, aggregates):
         versions = {table.name: 1 for table in self._population.tables}

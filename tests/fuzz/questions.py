@@ -7,8 +7,10 @@ from fuzz import derived
 from fuzz.conditions import condition
 from fuzz.tables import nasty, usual
 from fuzz.terms import value
+from lapwing.analyses.regression_design import RowOfPerson
 from lapwing.queries.catalogue.column import Boolean, Category, Date, Integer, Real, Text
 from lapwing.queries.catalogue.population import RowsPerPerson
+from lapwing.queries.language.builders import as_condition, as_value
 from lapwing.queries.language.expressions import EVERYONE, And, Applied, Name, Not, Or
 from lapwing.queries.language.joined import Has
 from lapwing.queries.statistics.counts import CountRows
@@ -101,6 +103,16 @@ def _anywhere(rng, population, _table, _where):
 
 def _value(rng, population, table, **how):
     return derived.number(rng, population, table) if rng.random() < 0.2 else value(rng, table, **how)
+
+
+def row_of_person(rng, population):
+    """Draw what analyses compute on: some values of one row a person; None where a table has none."""
+    table = rng.choice(population.tables)
+    if value(rng, table) is None:
+        return None
+    where = condition(rng, population, table) if rng.random() < 0.75 else EVERYONE
+    values = tuple(as_value(_value(rng, population, table, wild=0.05)) for _ in range(rng.randint(1, 2)))
+    return RowOfPerson(table=table.name, where=as_condition(where), values=values)
 
 
 _OF_PEOPLE = (_people, _people, _rows, _people_by_what_is_there, _distinct, _top, _funnel, _at_least, _anywhere)

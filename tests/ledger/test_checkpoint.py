@@ -5,16 +5,19 @@ The background check sees nothing here: what is refused is refused before it has
 
 import os
 import sqlite3
+from array import array
 from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
+from lapwing.ledger import checkpoint as checkpoint_module
 from lapwing.ledger import ledger as ledger_module
 from lapwing.ledger.background_check import BackgroundCheck
 from lapwing.ledger.checkpoint import CheckpointFile
 from lapwing.ledger.entries import Lookup, link
+from lapwing.ledger.key_digests import KeyDigests
 from lapwing.ledger.ledger import open_ledger
 from lapwing.ledger.replay import verify
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerRolledBackError
@@ -94,6 +97,21 @@ def test_what_cannot_be_believed_costs_time_and_nothing_else(place, monkeypatch,
             pass
     assert followed(place, monkeypatch, KEY[::-1] if spoil == "another key" else KEY)
     assert not followed(place, monkeypatch, KEY[::-1] if spoil == "another key" else KEY)
+
+
+def test_a_checkpoint_of_twenty_mebibytes_is_believed(place, monkeypatch) -> None:
+    """As large as that of 900,000 questions; what is larger than the largest is not, and costs time."""
+    opened(place).close()
+    file = checkpoints(place)
+    kept = file.read()
+    counts, packed = kept.keys.packed()
+    many = array("Q", range(20 << 17))
+    counts = {**counts, "REQUEST": counts["REQUEST"] + len(many)}
+    file.write(replace(kept, keys=KeyDigests(file._secret, counts, many.tobytes() + packed)))
+    assert file.path.stat().st_size > 20 << 20
+    assert not followed(place, monkeypatch)
+    monkeypatch.setattr(checkpoint_module, "_LARGEST", 16 << 20)
+    assert followed(place, monkeypatch)
 
 
 def replaced(content: bytes, old: bytes, new: bytes) -> bytes:

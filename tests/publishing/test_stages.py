@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from lapwing.mechanisms.residual_basis import squared_move
+from lapwing.mechanisms.residual_basis import whole_residual
 from lapwing.mechanisms.screening import moved_distance
 from lapwing.publishing.measurements import moved_in_one_table
 from lapwing.publishing.residual_pool import ResidualPool
@@ -57,15 +57,28 @@ def drawn(plan, world=WORLD):
         return ran, released, end.value
 
 
+def farthest(codes, sigmas, unit):
+    """Return how far one person, or one who is exchanged for any other one, moves residuals over their sigmas."""
+    people = list(itertools.product(*(range(min(2, n)) for n in codes)))  # all codes but one are alike
+    nobody, moves = dict.fromkeys(sigmas, 0), {}
+    for codes_of in people:
+        ones = {axes: np.zeros([codes[a] for a in axes], int) for axes in sigmas}
+        for axes, table in ones.items():
+            table[tuple(codes_of[a] for a in axes)] = 1
+        moves[codes_of] = {axes: whole_residual(table) for axes, table in ones.items()}
+    others = [nobody] if unit.adjacency is Adjacency.ADD_REMOVE else [nobody, *moves.values()]
+    found = max(
+        sum(Fraction(int(((moves[people[0]][axes] - other[axes]) ** 2).sum())) / sigmas[axes] ** 2 for axes in sigmas)
+        for other in others
+    )
+    return found * unit.protects_groups_of**2
+
+
 def spent(stage, unit):
     """Return what a stage costs, worked out from what it draws: a squared mu, or an epsilon."""
     match stage:
         case MeasuringStage(mechanism=mechanism):
-            codes = mechanism.codes
-            return sum(
-                squared_move([codes[a] for a in axes], unit) / Fraction(sigma) ** 2
-                for axes, sigma in mechanism.sigmas.items()
-            )
+            return farthest(mechanism.codes, mechanism.sigmas, unit)
         case ScreeningStage(mechanism=mechanism) if hasattr(mechanism.event, "sigma_squared"):
             return len(stage.sets) * Fraction(moved_distance(unit)) ** 2 / mechanism.noise**2
         case ScreeningStage(mechanism=mechanism):

@@ -225,14 +225,79 @@ def test_a_saved_table_that_was_changed_is_refused(people, clinic, tmp_path) -> 
         (json.dumps(signed(changed)), "other numbers than the ledger"),
         (json.dumps(signed({**changed, "name": "0" * 32})), "another model"),
         (json.dumps(signed({**json.loads(text), "population": "elsewhere"})), "is of 'elsewhere'"),
-        (json.dumps(signed({**json.loads(text), "released": []})), "changed, or damaged"),
+        (json.dumps(signed({**json.loads(text), "released": []})), "other numbers than the ledger"),
         (json.dumps(signed({**json.loads(text), "columns": []})), "changed, or damaged"),
+        ("[" * 100_000, "changed, or damaged"),
     ):
         path.write_text(lie, encoding="utf-8")
         with pytest.raises(BadQuestionError, match=refusal):
             clinic.load_synthetic(path)
     with pytest.raises(BadQuestionError, match="there is no file"):
         clinic.load_synthetic(tmp_path / "none.json")
+
+
+def _put(*path):
+    *way, last, value = path
+
+    def lie(content):
+        for step in way:
+            content = content[step]
+        content[last] = value
+
+    return lie
+
+
+def _elsewhere(lie):
+    def both(content):
+        content["name"] = "0" * 32  # a synthesis that the ledger here does not know
+        lie(content)
+
+    return both
+
+
+@pytest.mark.one_budget("nothing is charged for a file")
+@pytest.mark.parametrize(
+    ("lie", "refusal"),
+    [
+        (_put("columns", 0, "called", ["M", "F", "other or missing"]), "other columns than the ledger"),
+        (_put("columns", 0, "shown", 0, 2, ["M", "F", None]), "other columns than the ledger"),
+        (_put("columns", 0, "name", "gender"), "other columns than the ledger"),
+        (_put("table", "visits"), "another table than the ledger"),
+        (lambda content: content["released"].pop(), "other numbers than the ledger"),
+        (_put("versions", {}), "other versions than the ledger"),
+        (_put("versions", [1]), "changed, or damaged"),
+        (_put("plan", "seed", "another"), "another plan than the ledger"),
+        (_elsewhere(_put("released", 0, 0, 0, 10**400)), "changed, or damaged"),
+        (_elsewhere(lambda content: content["columns"].extend(content["columns"] * 30)), "more than 40; synthesize"),
+        (_put("name", ["x"]), "changed, or damaged"),
+        (_put("remark", {"by": 1}), "changed, or damaged"),
+    ],
+    ids=[
+        *("codes are called otherwise", "codes are shown otherwise", "a column is called otherwise", "another table"),
+        *("a stage is left out", "no versions", "versions of another kind", "another seed", "a number beyond doubles"),
+        *("very many columns", "a name of another kind", "a remark of another kind"),
+    ],
+)
+def test_a_saved_table_that_was_signed_anew_is_held_against_the_ledger(people, clinic, tmp_path, lie, refusal) -> None:
+    path = tmp_path / "people.json"
+    people.save(path)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    lie(content)
+    content.pop("digest")
+    path.write_text(json.dumps({**content, "digest": digest(content)}), encoding="utf-8")
+    with pytest.raises(BadQuestionError, match=refusal):
+        clinic.load_synthetic(path)
+
+
+@pytest.mark.one_budget("nothing is charged for a file")
+def test_a_table_that_the_ledger_does_not_know_says_so(people, clinic, tmp_path) -> None:
+    path = tmp_path / "people.json"
+    people.save(path)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["name"] = "0" * 32
+    content.pop("digest")
+    path.write_text(json.dumps({**content, "digest": digest(content)}), encoding="utf-8")
+    assert "the ledger here does not know it" in str(clinic.load_synthetic(path).remark)
 
 
 def test_what_does_not_fit_is_refused_and_nothing_is_read(ledger, budget, adjacency) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import lapwing as lw
+from lapwing.auditor import audit
 from lapwing.bayes.posterior import NoiseLikelihood, mean_posterior, number_posterior, proportion_posterior
 from lapwing.ledger.replay import verify
 from lapwing.mechanisms.laplace import GeometricMechanism
@@ -71,6 +72,27 @@ def test_noise_taken_for_gaussian_would_be_another_law() -> None:
     wrong = NoiseLikelihood(width=LAPLACE.width * math.sqrt(2), gaussian=True)
     right, other = (number_posterior(50, law, None, 1.0, signed=False, **KNOWN) for law in (LAPLACE, wrong))
     assert abs(right.interval("0.99").high - other.interval("0.99").high) >= 1
+
+
+def test_priors_and_numbers_that_were_not_released_are_seen_in_a_posterior() -> None:
+    """What is computed from the exact count, or with a prior that is fitted to it, is no post-processing."""
+    noise = GeometricMechanism(l1_sensitivity=1, epsilon=1)
+    law = NoiseLikelihood.of(noise.event)
+
+    def middle(told, prior):
+        return number_posterior(told, law, prior, 1.0, signed=False, **KNOWN).median
+
+    def released(truth):
+        return int(noise.release(Sensitive(truth)))
+
+    honest = lambda truth: middle(released(truth), lw.flat(0, 30))  # noqa: E731 - beside the others
+    from_the_exact = lambda truth: middle(truth, lw.flat(0, 30))  # noqa: E731
+    fitted = lambda truth: middle(released(truth) + 60, lw.flat(0, truth))  # noqa: E731 - it ends where the truth is
+    told = [
+        audit(one, claim=PureDP(epsilon=1), neighbours=(10, 11), samples=400).refuted
+        for one in (honest, from_the_exact, fitted)
+    ]
+    assert told == [False, True, True]
 
 
 def test_a_proportion_with_hardly_any_noise_is_a_beta_law() -> None:

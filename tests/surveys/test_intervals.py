@@ -10,6 +10,7 @@ import lapwing as lw
 from lapwing.surveys.agreements import count_agreements
 from lapwing.surveys.estimates import estimate_answers
 from lapwing.surveys.intervals import AgreementLaw, nearest_counts
+from lapwing.surveys.phone import hash_prefix
 from lapwing.surveys.report_law import hash_all, name_some
 from surveys.dice import drawn, drawn_many
 
@@ -170,3 +171,22 @@ def test_words_are_spelled_as_they_were_read() -> None:
     survey = lw.survey(words=6, epsilon=2)
     spelled = {word: survey.asked.spell(survey.asked.code(word)) for word in ("flu", "Hay fever!", "", "zzzzzzz")}
     assert spelled == {"flu": "flu", "Hay fever!": "hayfev", "": "", "zzzzzzz": "zzzzzz"}
+
+
+def test_one_seed_for_all_is_private_and_seen_in_the_coverage() -> None:
+    """A collector that hands out the seed: all who answer alike agree with the same wrong answers, in every report."""
+    law, people, rng = hash_all(2000, Fraction(1)), 3000, np.random.default_rng(1)
+    truths = rng.integers(0, 5, people)
+    honest = drawn_many(law, truths)
+    one = honest[0, 1 : 1 + law.forms]
+    values = np.array([hash_prefix(law.numbers(), one.tolist(), int(truth)) for truth in range(5)])[truths]
+    lies = rng.integers(0, law.unit, people) >= law.heads
+    said = np.where(lies, (values + rng.integers(1, law.answers, people)) % law.answers, values)
+    liar = np.column_stack([np.zeros(people, np.int64), np.tile(one, (people, 1)), said])
+    counts, held = np.bincount(truths, minlength=2000), []
+    for reports in (honest, liar):
+        hits = count_agreements(law, reports).astype(np.float64)
+        low, high = AgreementLaw.of(law, people).intervals(hits, 0.05)
+        held.append(float(np.mean((low <= counts) & (counts <= high))))
+    assert held[0] > 0.92, "the intervals of separate seeds hold; 2,000 answers at 95 %"
+    assert held[1] < 0.85, "a quarter of all answers agree with whatever most people say"

@@ -1,7 +1,8 @@
 """The verbs: comparing groups, at the price of one count, and how likely a difference would be seen, for nothing."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 import numpy as np
@@ -28,6 +29,7 @@ from lapwing.queries.planning.planner import Question, plan
 from lapwing.queries.statistics.counts import count
 from lapwing.queries.statistics.moments import variance
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
+from lapwing.vocabulary.exact import Exact, as_written, probability
 from lapwing.vocabulary.results import shows_words
 
 if TYPE_CHECKING:
@@ -90,6 +92,7 @@ def preview_compare(
     groups: Sequence[Any] | None = None,
     method: str | None = None,
     assume: Mapping[str, Sequence[float]] | None = None,
+    power: Exact | None = None,
     **target: Unpack[TargetWords],
 ) -> ComparisonPreview:
     """Say what a comparison would cost, and how likely it would see an assumed difference. It is free.
@@ -98,6 +101,7 @@ def preview_compare(
     ----------
     assume : what is assumed, of both groups: `people`, and `shares`, or for numbers `means` and `deviations`; guesses,
         or numbers from elsewhere, never looked up in the data for it
+    power : how likely the difference is to be seen, such as "0.8", in place of a price: it finds the smallest epsilon
 
     >>> import tempfile, lapwing as lw
     >>> with lw.create(lw.make_clinic(tempfile.mkdtemp() + "/clinic", people=200)) as workspace:
@@ -108,12 +112,48 @@ def preview_compare(
     0.8
     """
     told, asked = _checked(session, table, outcome, by=by, where=where, groups=groups, method=method)
-    preview = session.preview(asked, **target)
-    ((_, release),) = preview.asked.releases.items()
-    planned: Any = release.source.plan
-    noise = CellNoise(release.mechanism.event, getattr(planned.aggregate.bounding, "most", 1))
-    power = None if assume is None else _power(told, assume, noise, getattr(planned.meaning, "scales", ()))
-    return ComparisonPreview(preview=preview, method=told, power=power, assumed=dict(assume or {}))
+
+    def at(offer: TargetWords) -> ComparisonPreview:
+        preview = session.preview(asked, **offer)
+        ((_, release),) = preview.asked.releases.items()
+        planned: Any = release.source.plan
+        noise = CellNoise(release.mechanism.event, getattr(planned.aggregate.bounding, "most", 1))
+        found = None if assume is None else _power(told, assume, noise, getattr(planned.meaning, "scales", ()))
+        return ComparisonPreview(preview=preview, method=told, power=found, assumed=dict(assume or {}))
+
+    if power is None:
+        return at(target)
+    given = [name for name in target if name != "confidence"]
+    if assume is None or given:
+        reason = "needs what is assumed" if assume is None else f"is asked for in place of {', '.join(given)}"
+        remedy = 'write power="0.8" with assume=, and no price'
+        raise ParameterError("power", power, reason=reason, remedy=remedy)
+    return _at_least_price(probability("power", as_written(power)), at, target)
+
+
+_DEAREST: Final = Fraction(20)
+_FINEST: Final = Fraction(1, 1000)
+
+
+def _at_least_price(
+    wanted: Fraction, at: Callable[[TargetWords], ComparisonPreview], target: TargetWords
+) -> ComparisonPreview:
+    """Return the preview at the smallest epsilon, to a hundredth of itself, at which a difference is seen so likely."""
+
+    def power_at(epsilon: Fraction) -> float:
+        return at({**target, "epsilon": epsilon}).power or 0.0
+
+    most = power_at(_DEAREST)
+    if most < wanted:
+        raise BadQuestionError(
+            f"no price buys a power of {float(wanted):.0%}: with next to no noise it is {most:.0%}; ask about more "
+            "people, or suppose a larger difference"
+        )
+    low, high = _FINEST, _DEAREST
+    while high > low * Fraction(101, 100):
+        middle = Fraction(f"{math.sqrt(low * high):.4g}")
+        low, high = (low, middle) if power_at(middle) >= wanted else (middle, high)
+    return at({**target, "epsilon": Fraction(f"{math.ceil(high * 1000) / 1000:.3f}")})
 
 
 def _checked(
@@ -129,8 +169,13 @@ def _checked(
     """Return how an outcome is compared, and the question for it; refuse what cannot be, before anything is charged."""
     told = _method(session, table, outcome, by, method)
     asked = _question(told, table, outcome, by, where)
+    cells = plan(asked, session.population).aggregate.cells
+    if cells is None:
+        raise BadQuestionError(
+            f"the values of {by!r} are not declared; list two of them in `where`: {by} in ('A', 'B')"
+        )
     if told != "chi-square":
-        _two(list(dict.fromkeys(cell[0] for cell in plan(asked, session.population).aggregate.cells or ())), groups, by)
+        _two(list(dict.fromkeys(cell[0] for cell in cells)), groups, by)
     return told, asked
 
 

@@ -29,10 +29,11 @@ from lapwing.vocabulary.wording import format_short
 
 INTERCEPT: Final = "(intercept)"
 UNSETTLED: Final = (
-    "the fit did not settle: these intervals are not to be trusted; ask at a higher price, or name fewer columns"
+    "the fit did not settle: these intervals are not to be trusted; ask at a higher price, or name fewer columns, if "
+    "some nearly follow from others"
 )
 CAPPED: Final = (
-    "a larger one counts as that, against its mean under a Poisson law; where counts vary more, ratios are biased"
+    "a larger one counts as that, against its mean under a Poisson law; where counts vary more, intervals are wider"
 )
 _MOST_RATIO: Final = 1e6
 

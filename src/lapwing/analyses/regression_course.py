@@ -24,7 +24,9 @@ from lapwing.analyses.regression_fit import (
     lam_of,
     least_squares,
     made_up_people,
+    pooled,
     take_step,
+    variation_of,
     whitened,
 )
 from lapwing.analyses.regression_models import LinearModel, LogisticModel, PoissonModel, Reals, RegressionModel
@@ -115,6 +117,7 @@ class Course:
         people = made_up_people(found, fit.each, self.two_valued, int(digest([numbers, matrix])[:16], 16))
         theta, model = model.started(fit.theta.copy(), fit.left, fit.each)
         space = whitened(found, self.grid, fit.lam, people)
+        varied: list[tuple[float, float]] = []
         for number in range(3, ROUNDS + 1):
             build = self._build_step(number, model)
             at = {
@@ -133,6 +136,10 @@ class Course:
             theta, last = taken.theta, (space, model, taken, noise)
             if isinstance(model, LinearModel):
                 model = model.updated(taken.squares, found.people)
+            elif isinstance(model, PoissonModel) and number < ROUNDS:
+                varied.append(variation_of(space, model, taken, noise))
+                if number == ROUNDS - 1:
+                    model = model.for_dispersion(*pooled(varied), found.people, self._last_noise)
         found_at_last = conclude(*last, confidence)
         return replace(found_at_last, settled=found_at_last.settled and fit.seen), last[1]
 

@@ -280,6 +280,26 @@ def _met_on_puppets(space: Whitened, model: RegressionModel, at: Reals, gradient
     return change
 
 
+def variation_of(space: Whitened, model: PoissonModel, taken: StepTaken, noise: StepNoise) -> tuple[float, float]:
+    """Return how much more capped counts vary than those of a Poisson law, and how far off that may be (one sd)."""
+    varies = model.variance(space.puppets @ taken.before)
+    expected = max(space.people * float((space.weights * varies).mean()), 1.0)
+    each = expected / space.people
+    sampled = math.sqrt(space.people * (each + 2 * each**2))  # the fourth moment of a Poisson count
+    return taken.squares / expected, math.hypot(sampled, noise.squares) / expected
+
+
+def pooled(told: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return the best mean of several numbers, each with its standard deviation, and that of the mean.
+
+    >>> pooled([(1.0, 0.125), (2.0, 0.125)])
+    (1.5, 0.0883...)
+    """
+    weights = [1 / deviation**2 for _, deviation in told]
+    mean = sum(weight * number for weight, (number, _) in zip(weights, told, strict=True)) / sum(weights)
+    return mean, 1 / math.sqrt(sum(weights))
+
+
 @frozen()
 class Estimates:
     """Coefficients of (1, x), x on [-1, 1]: estimates, covariance, ends of intervals, and whether to trust them.
@@ -349,6 +369,9 @@ class _Ending:
         straight = last.straight
         self._further = last.unsure**2 * float(straight @ straight) / p * np.eye(p)
         self._further += 0.25 * np.outer(last.bend, last.bend) + 0.02 * np.outer(straight, straight)
+        if isinstance(model, PoissonModel):  # what a cap may have bent the slopes by
+            bent = model.bend * space.unit @ np.concatenate([[0.0], last.theta[1:]])
+            self._further += np.outer(bent, bent)
 
     def spread(self, at: Reals) -> Reals:
         """Return the covariance: of sampling, of the noise, and of a curvature that is not quite known."""

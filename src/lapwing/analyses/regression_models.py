@@ -23,6 +23,11 @@ Reals: TypeAlias = NDArray[np.float64]
 _FINE: Final = 2**30
 _NODES: Final = 24
 _LEAST_RATE: Final = 0.01
+_USUAL_SLOPE: Final = 0.25
+"""A usual effect on the log rate, for one standard deviation of a column."""
+_STEP: Final = 0.1
+_SEEN_FROM: Final = 2
+_MOST_DISPERSED: Final = 20.0
 
 
 @frozen()
@@ -209,6 +214,8 @@ class PoissonModel(RegressionModel):
     ratio = "rate ratio"
     rate: float
     cap: int
+    dispersion: float = 1.0
+    """How much more counts may vary than those of a Poisson law."""
 
     @property
     def clip(self) -> float:
@@ -235,6 +242,12 @@ class PoissonModel(RegressionModel):
         """The largest knot of the table that is summed."""
         return _largest_knot(self.cap)
 
+    def variance(self, eta: Reals) -> Reals:
+        """Return the variance of min(Y, K)."""
+        rate, cap = _rates(eta, self.cap), self.cap
+        second = sum((2 * j + 1) * (1 - gammaincc(j + 1, rate)) for j in range(cap))  # Σ (2j + 1) P(Y > j)
+        return np.asarray(second - self.mean(eta) ** 2)
+
     def surrogate(self) -> Reals:
         """Return the count up to its cap, within ±1."""
         return 2.0 * np.minimum(self.levels, self.cap) / self.cap - 1.0
@@ -246,7 +259,7 @@ class PoissonModel(RegressionModel):
         theta = theta * self.cap / 2
         theta[0] += self.cap / 2
         near = float(np.clip(rate, _LEAST_RATE, 0.98 * self.cap))
-        return scaled_start(theta, near, scatter, self.mean, self.slope), self
+        return scaled_start(theta, near, scatter, self.mean, self.slope), self.seeing()
 
     def link(self) -> OutcomeLink:
         """Return its tables."""
@@ -255,22 +268,56 @@ class PoissonModel(RegressionModel):
         return link_of(lambda eta: self.mean(eta) / self.cap, lambda eta: self.slope(eta) / largest, outcome)
 
     @staticmethod
-    def with_best_cap(levels: Reals, rate: float, people: float, noise: float) -> "PoissonModel":
-        """Return the model with the cap of least predicted variance: small caps lose people, large ones need noise."""
+    def with_best_cap(
+        levels: Reals, rate: float, people: float, noise: float, *, dispersion: float = 1.0
+    ) -> "PoissonModel":
+        """Return the model with the cap of least predicted error: small caps lose people, large ones need noise.
+
+        Where counts vary more than a Poisson law lets them, by `dispersion`, a cap also bends the slopes: then its mean
+        is not that of a capped Poisson count, and what it bends is part of the error.
+        """
         most = int(levels.max())
         near = float(np.clip(rate, _LEAST_RATE, max(most, 1)))
 
-        def variance(cap: int) -> float:
+        def error(cap: int) -> float:
             model = PoissonModel(levels=levels, rate=near, cap=cap)
             at = np.array([math.log(near)])
-            mean, slope = float(model.mean(at)[0]), float(model.slope(at)[0])
-            counts = np.arange(cap)
-            chances = np.exp(counts * math.log(near) - near - gammaln(counts + 1))
-            spread = float((chances * counts**2).sum() + cap**2 * max(0.0, 1 - chances.sum()) - mean**2)
-            return (people * spread + (cap * noise) ** 2) / (people * max(slope, 1e-12)) ** 2
+            slope, spread = float(model.slope(at)[0]), _capped_moments(near, _shape_of(near, dispersion), cap)[1]
+            variance = (people * spread + (cap * noise) ** 2) / (people * max(slope, 1e-12)) ** 2
+            return variance + (_USUAL_SLOPE * replace(model, dispersion=dispersion).bend) ** 2
 
         caps = sorted({min(most, math.ceil(1.15**i)) for i in range(64)})
-        return PoissonModel(levels=levels, rate=near, cap=min(caps, key=variance))
+        return PoissonModel(levels=levels, rate=near, cap=min(caps, key=error), dispersion=dispersion)
+
+    @property
+    def bend(self) -> float:
+        """By which part slopes come out wrong if counts vary as negative binomial ones of its dispersion."""
+        if self.dispersion <= 1:
+            return 0.0
+        rates = (self.rate * math.exp(one) for one in (-_STEP, _STEP))
+        shape = _shape_of(self.rate, self.dispersion)
+        below, above = (_taken_for(rate, shape, self.cap) for rate in rates)
+        return math.log(above / below) / (2 * _STEP) - 1
+
+    def seeing(self) -> "PoissonModel":
+        """Return the model with a cap under which it shows if counts vary more than a Poisson law lets them."""
+        least = max(_SEEN_FROM, math.ceil(self.rate + 1.5 * math.sqrt(self.rate)))
+        return replace(self, cap=min(max(self.cap, least), int(self.levels.max())))
+
+    def for_dispersion(self, told: float, unsure: float, people: float, noise: float) -> "PoissonModel":
+        """Return the model with the best cap, if capped counts vary `told` times as much as those of a Poisson law.
+
+        `unsure` is the standard deviation of what was told: the dispersion is taken to be one of these more. Under a
+        cap of 1 nothing is told of it.
+        """
+        if self.cap < _SEEN_FROM:
+            return self
+        low, high = 1.0, _MOST_DISPERSED
+        while high - low > _STEP / 10:
+            middle = (low + high) / 2
+            less = _variation(self.rate, middle, self.cap) < told + unsure
+            low, high = (middle, high) if less else (low, middle)
+        return PoissonModel.with_best_cap(self.levels, self.rate, people, noise, dispersion=low)
 
     @property
     def state(self) -> int:
@@ -294,6 +341,42 @@ def _capped_slope(eta: Reals, cap: int) -> Reals:
 @lru_cache(maxsize=64)
 def _largest_knot(cap: int) -> float:
     return float(_capped_slope(np.arange(-FAR, FAR + 1) / ETA, cap).max())
+
+
+def _capped_moments(rate: float, shape: float, cap: int) -> tuple[float, float]:
+    """Return mean and variance of counts up to a cap: negative binomial ones of a shape, or Poisson ones of none."""
+    counts = np.arange(cap)
+    if math.isinf(shape):
+        logs = counts * math.log(rate) - rate - gammaln(counts + 1)
+    else:
+        logs = gammaln(counts + shape) - gammaln(shape) - gammaln(counts + 1)
+        logs = logs + shape * math.log(shape / (shape + rate)) + counts * math.log(rate / (shape + rate))
+    chances = np.exp(logs)
+    beyond = max(0.0, 1 - float(chances.sum()))
+    mean = float((chances * counts).sum()) + cap * beyond
+    return mean, float((chances * counts**2).sum()) + cap**2 * beyond - mean**2
+
+
+def _shape_of(rate: float, dispersion: float) -> float:
+    """Return the shape at which counts of this rate vary so much more than those of a Poisson law."""
+    return math.inf if dispersion <= 1 else rate / (dispersion - 1)
+
+
+def _taken_for(rate: float, shape: float, cap: int) -> float:
+    """Return the rate of the Poisson law whose capped counts have the mean of these, which may vary more."""
+    mean, low, high = _capped_moments(rate, shape, cap)[0], 0.0, rate
+    for _ in range(40):
+        middle = (low + high) / 2
+        below = middle > 0 and _capped_moments(middle, math.inf, cap)[0] < mean
+        low, high = (middle, high) if below else (low, middle)
+    return high
+
+
+def _variation(rate: float, dispersion: float, cap: int) -> float:
+    """Return how much more capped counts vary than those of the Poisson law that they are taken for."""
+    shape = _shape_of(rate, dispersion)
+    taken_for = _capped_moments(_taken_for(rate, shape, cap), math.inf, cap)
+    return _capped_moments(rate, shape, cap)[1] / taken_for[1]
 
 
 MODELS: Final[dict[str, type[RegressionModel]]] = {one.name: one for one in (LinearModel, LogisticModel, PoissonModel)}

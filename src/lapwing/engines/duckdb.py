@@ -27,7 +27,7 @@ import duckdb
 
 from lapwing.engines.cell_formats import spelled_cell
 from lapwing.engines.dialect import StoredColumn, literal
-from lapwing.engines.emitter import Statement
+from lapwing.engines.emitter import Statement, emit_codes
 from lapwing.engines.engine import BITMAP_MEMORY, Engine, Row
 from lapwing.engines.files import (
     DUCKDB,
@@ -42,12 +42,14 @@ from lapwing.engines.files import (
     register_frame,
     without_columns,
 )
-from lapwing.engines.reading import TIME_LIMIT, stoppable
+from lapwing.engines.packed_codes import Packing, counted_in_sets
+from lapwing.engines.reading import TIME_LIMIT, hide_failures, stoppable
 from lapwing.engines.rows_of_person import Integers
 from lapwing.engines.stored_columns import Registered, declared_names, select_list, source_of, stored_name
+from lapwing.queries.algebra.aggregate import Aggregate
 from lapwing.queries.catalogue.population import Population, RowsPerPerson, Table
 from lapwing.vocabulary.errors import RegistrationError
-from lapwing.vocabulary.exact import as_int
+from lapwing.vocabulary.exact import Sensitive, as_int
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.lifetime import closing_on_failure
 
@@ -133,6 +135,17 @@ class DuckDB(Engine):
         """Close the database."""
         self._connection.close()
         self._spill.close()
+
+    def in_sets(self, aggregate: Aggregate) -> list[Sensitive[tuple[int, ...]]]:
+        """Return the numbers of each set of keys: people are counted here, from their codes."""
+
+        def answer() -> list[Sensitive[tuple[int, ...]]]:
+            packing = Packing.for_sets(aggregate)
+            one_row = aggregate.table in self._one_row
+            statement = emit_codes(self._writer(), aggregate, packing.words, one_row=one_row)
+            return list(map(Sensitive, counted_in_sets(aggregate, self._columns(statement, len(packing.words)))))
+
+        return hide_failures(answer, self._on_failure)
 
     def _rows(self, statement: Statement) -> Sequence[Row]:
         return self._fetched(statement, lambda cursor: cursor.fetchall())

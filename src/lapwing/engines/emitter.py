@@ -85,6 +85,15 @@ def emit_people(writer: Writer, aggregate: Aggregate, *, one_row: bool) -> State
     return Statement(_Select(writer, aggregate, one_row=one_row).picked_rows(), tuple(writer.parameters))
 
 
+def emit_codes(writer: Writer, aggregate: Aggregate, words: Sequence[Mapping[int, int]], *, one_row: bool) -> Statement:
+    """Return the SQL of one row for each person who is counted in sets, in any order: their codes, in packed words.
+
+    `words` say which keys are in a word, and at which bit the code of each begins.
+    """
+    check_total(aggregate, writer.population)
+    return Statement(_Select(writer, aggregate, one_row=one_row).packed_codes(words), tuple(writer.parameters))
+
+
 def _people_of_tables(population: Population, dialect: Dialect, relations: Mapping[str, str]) -> dict[str, str]:
     """Return the relations of people of several tables: all keys there are, of which an aggregate counts each once."""
     found = {}
@@ -157,6 +166,15 @@ class _Select:
         steps = ", ".join(f"{name} AS ({text})" for name, text in self.steps.items())
         terms = ", ".join(f"{self.whole(f'v{i}')} AS v{i}" for i in range(self.aggregate.terms))
         return f"WITH {steps} SELECT {terms} FROM {self.last}"
+
+    def packed_codes(self, words: Sequence[Mapping[int, int]]) -> str:
+        """Return the codes of each person in the one cell of all keys that they count in."""
+        self.count([])
+        self.part(list, 1)
+        steps = ", ".join(f"{name} AS ({text})" for name, text in self.steps.items())
+        sums = [" + ".join(f"{self.keys[place]} * {1 << bit}" for place, bit in word.items()) for word in words]
+        packed = ", ".join(f"CAST({one} AS {self.writer.dialect.narrow}) AS w{i}" for i, one in enumerate(sums))
+        return f"WITH {steps} SELECT {packed} FROM {self.last}"
 
     @property
     def last(self) -> str:

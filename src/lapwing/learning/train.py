@@ -159,7 +159,7 @@ def train(
                 )
             except UnansweredError:
                 state, lost = state.skip(steps), lost + steps
-    receipt = session.ledger.reservations.outcomes(rounds.name)[-1].receipt
+    receipt = rounds.receipts[-1]
     if lost == offer.descent.steps:
         raise UnansweredError(f"training {rounds.name}", seq=receipt.seq, lost=True)
     return TrainedModel.of(offer, state.mean, lost=lost, receipt=str(receipt))

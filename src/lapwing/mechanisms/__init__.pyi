@@ -19,7 +19,12 @@ from lapwing.mechanisms.multiplicative_weights.weighted_cells import regret_boun
 from lapwing.mechanisms.partition_selection import PartitionSelection as PartitionSelection
 from lapwing.mechanisms.permute_and_flip import NoisyMaxWithGap as NoisyMaxWithGap
 from lapwing.mechanisms.permute_and_flip import PermuteAndFlip as PermuteAndFlip
+from lapwing.mechanisms.propose_test_release import ProposeTestRelease as ProposeTestRelease
+from lapwing.mechanisms.propose_test_release import distance_to_wider as distance_to_wider
 from lapwing.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
+from lapwing.mechanisms.sample_and_aggregate import SampleAndAggregate as SampleAndAggregate
+from lapwing.mechanisms.smooth_sensitivity import SmoothSensitivityMechanism as SmoothSensitivityMechanism
+from lapwing.mechanisms.smooth_sensitivity import median_moves as median_moves
 from lapwing.mechanisms.sparse_vector.gaussian_stream import GaussianSparseVector as GaussianSparseVector
 from lapwing.mechanisms.sparse_vector.pure import AboveThreshold as AboveThreshold
 from lapwing.mechanisms.sparse_vector.pure import AdaptiveSparseVector as AdaptiveSparseVector

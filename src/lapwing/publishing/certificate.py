@@ -15,15 +15,13 @@ from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.answers.preview import Forecast
 from lapwing.answers.releases import Price, charged_as
 from lapwing.answers.target import plausible_price, share_of
-from lapwing.mechanisms.residual_basis import Axes
 from lapwing.mechanisms.sparse_vector.law_probabilities import reach
 from lapwing.mechanisms.worst_error import ErrorStatistics
 from lapwing.publishing.certificate_class import BoxClass
-from lapwing.publishing.codes import CodedColumn, count_in_codes, require_groupings
-from lapwing.publishing.covers import cover, maximal
+from lapwing.publishing.codes import CodedColumn, Passes, count_in_tables, read_tables, require_groupings
+from lapwing.publishing.covers import cover
 from lapwing.publishing.population_model import PopulationModel
 from lapwing.queries.algebra.aggregate import tables_of
-from lapwing.queries.planning.plan import Plan
 from lapwing.rounds import IfLost, ReservationKind, RoundReader
 from lapwing.vocabulary.codec import digest, to_record
 from lapwing.vocabulary.deadline import deadline
@@ -214,7 +212,7 @@ class CertificatePreview(Forecast):
 class _Offer:
     boxes: BoxClass
     mechanism: ErrorStatistics
-    plans: Mapping[Axes, Plan]
+    plans: Passes
 
 
 def preview_certify(
@@ -232,7 +230,7 @@ def preview_certify(
     return CertificatePreview(
         boxes=offer.boxes,
         mechanism=offer.mechanism,
-        tables_counted=len(offer.plans),
+        tables_counted=sum(len(sets) for sets, _ in offer.plans),
         price=Price.of(event, currency_of(before.account.budget)),
         confidence=as_confidence(confidence),
         before=before,
@@ -265,10 +263,11 @@ def certify(
     offer = _offered(session, of, up_to, epsilon, ranks)
     event, model = charged_as(offer.mechanism.event), of.model
     terms = _terms(of, offer)
-    read = sorted(set[str]().union(*(tables_of(one.aggregate) for one in offer.plans.values())))
+    model.prepare(offer.boxes.sets)
+    read = sorted(set[str]().union(*(tables_of(one.aggregate) for _, one in offer.plans)))
 
     def draw(reader: RoundReader) -> dict[str, Any]:
-        counted = {axes: reader.vector(one.aggregate) for axes, one in offer.plans.items()}
+        counted = read_tables(reader, offer.plans)
         released = offer.mechanism.release(counted, lambda axes: offer.boxes.guesses(model, axes))
         return {"released": released, "versions": dict(reader.versions)}
 
@@ -306,11 +305,9 @@ def _offered(session: "Session", people: Modelled, up_to: object, epsilon: Exact
         mechanism = ErrorStatistics(
             codes=codes, choices=boxes.choices, sets=boxes.sets, epsilon=each, unit=session.population.unit, ranks=ranks
         )
-        largest = maximal(axes for axes in boxes.sets if len(axes) == boxes.up_to)
-        plans = {
-            axes: count_in_codes(people.table, [boxes.columns[a] for a in axes], session.population)
-            for axes in cover(codes, largest, _COUNTED)
-        }
+        largest = [axes for axes in boxes.sets if len(axes) == boxes.up_to]
+        wide = cover(codes, largest, _COUNTED)
+        plans = count_in_tables(people.table, boxes.columns, wide, session.population)
     return _Offer(boxes=boxes, mechanism=mechanism, plans=plans)
 
 
@@ -334,7 +331,7 @@ def _terms(people: Modelled, offer: _Offer) -> dict[str, Any]:
         "up_to": offer.boxes.up_to,
         "ranks": [str(rank) for rank in offer.mechanism.ranks],
         "model": people.model.digest,
-        "plans": digest([one.canonical for one in offer.plans.values()]),
+        "plans": digest([one.canonical for _, one in offer.plans]),
     }
 
 

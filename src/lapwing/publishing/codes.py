@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 from lapwing.mechanisms.residual_basis import Axes
 from lapwing.queries.algebra.aggregate import BinnedKey, CountInSets, CountPerPerson, DeclaredKey, Key, PrivateKey
@@ -18,20 +18,26 @@ from lapwing.queries.algebra.derived import Branch, CaseResult
 from lapwing.queries.algebra.predicate import InIntervals, InTexts, Predicate, atom
 from lapwing.queries.catalogue.domains import INTEGERS, TRUTHS, Interval
 from lapwing.queries.catalogue.population import Population, RowsPerPerson
-from lapwing.queries.language.builders import Grouping, Groupings, as_condition, as_groups
+from lapwing.queries.language.builders import Grouping, Groupings, as_condition, as_groups, number_of
 from lapwing.queries.language.expressions import By, Spelled, TruthOf
 from lapwing.queries.limits import MOST_NUMBERS
 from lapwing.queries.planning.plan import Plan
 from lapwing.queries.planning.planner import Planner, Question, plan
 from lapwing.queries.planning.scope import Scope
-from lapwing.queries.statistics.counts import CountPeople, People
+from lapwing.queries.statistics.counts import CountPeople, People, RowCount, rows_of_all_groups
 from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.exact import Sensitive
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.wording import Call
+
+if TYPE_CHECKING:
+    from lapwing.rounds import RoundReader
 
 Columns: TypeAlias = Groupings | Mapping[str, Grouping]
 """What a publication is of: columns, bins and conditions, as they are called or under names of one's own."""
 Code: TypeAlias = str | int | bool | Interval
+Passes: TypeAlias = Sequence[tuple[Sequence[Axes], Plan]]
+"""The plans of what is counted, and the tables of each."""
 OTHER: Final = "other or missing"
 MOST_COLUMNS: Final = 40
 _MOST_TABLES: Final = 100
@@ -101,6 +107,34 @@ class CountInTables(Question):
         return planner.build(CountInSets(sets=self.sets), People())
 
 
+@frozen(repr=False, eq=False)
+class CountRowsInCodes(Question):
+    """The number of rows in each cell of the codes of some columns, by the stratum of the person who has them.
+
+    The first key of `by` is the number of rows of a person. It becomes the stratum: the first of `caps` that it does
+    not exceed, and one more after the last. At most as many rows of a person count as the last cap says.
+    """
+
+    MOST_KEYS: ClassVar[int] = MOST_COLUMNS + 1
+
+    caps: tuple[int, ...]
+
+    def plan(self, planner: Planner) -> Plan:
+        """Let all rows count of a person who has no more than the last stratum allows."""
+        number, *columns = planner.keys
+        if not isinstance(number, DeclaredKey):  # pragma: no cover - a number up to a most has declared values
+            raise TypeError(number)
+        ranges = zip((0, *self.caps), self.caps, strict=False)
+        branches = tuple(
+            Branch(atom(InIntervals(column=number.column, domain=INTEGERS, intervals=((least + 1, most),))), stratum)
+            for stratum, (least, most) in enumerate(ranges)
+        )
+        column = planner.scope.add(CaseResult(name="", branches=branches, otherwise=len(branches)))
+        stratum = DeclaredKey(column=column.name, values=tuple(range(len(branches) + 1)), missing=False)
+        planner.keys = (stratum, *(coded_key(key, planner.scope) for key in columns))
+        return planner.build(rows_of_all_groups(self.caps[-1]), RowCount())
+
+
 def read_columns(table: str, columns: Columns, population: Population) -> list[CodedColumn]:
     """Return the columns of a publication with their codes, from what is declared; refuse what has none.
 
@@ -109,10 +143,24 @@ def read_columns(table: str, columns: Columns, population: Population) -> list[C
     known = population.table(table)
     if known.rows is not RowsPerPerson.ONE_A_PERSON:
         raise BadQuestionError(
-            f"{known.name} has many rows a person, and a publication is of people; publish a table with one row a "
-            f"person, where what is in {known.name} may be a column: ",
+            f"{known.name} has many rows a person, and this is of people; take a table with one row a person, where "
+            f"what is in {known.name} may be a column (rows themselves can be published, with rows=[1, 2, 5, 10]): ",
             Call("has", (known.name, ...)),
         )
+    return read_coded(table, columns, population)
+
+
+def read_columns_of_rows(table: str, columns: Columns, population: Population) -> list[CodedColumn]:
+    """Return the same for a publication of rows, of which a person may have many."""
+    known = population.table(table)
+    if known.rows is RowsPerPerson.ONE_A_PERSON:
+        raise BadQuestionError(f"{known.name} has one row a person, so rows= says nothing; leave it out")
+    return read_coded(table, columns, population)
+
+
+def read_coded(table: str, columns: Columns, population: Population) -> list[CodedColumn]:
+    """Return columns with their codes, whatever rows the table has."""
+    known = population.table(table)
     given = list(columns) if isinstance(columns, Mapping) else []
     groupings = as_groups(list(columns.values()) if isinstance(columns, Mapping) else columns)
     read = [_read_column(known.name, _as_condition(by), population) for by in groupings]
@@ -145,9 +193,7 @@ def count_in_codes(table: str, columns: Sequence[CodedColumn], population: Popul
     return plan(CountInCodes(table=table, by=tuple(one.by for one in columns)), population)
 
 
-def count_in_tables(
-    table: str, columns: Sequence[CodedColumn], sets: Sequence[Axes], population: Population
-) -> list[tuple[list[Axes], Plan]]:
+def count_in_tables(table: str, columns: Sequence[CodedColumn], sets: Sequence[Axes], population: Population) -> Passes:
     """Return plans that count people in each cell of tables, and the tables of each: few passes over the rows.
 
     A pass computes each of its codes once, whatever number of its tables it is in, and has as many tables as their
@@ -162,6 +208,32 @@ def count_in_tables(
         passes[-1].append(axes)
         cells += size
     return [(some, _plan_of(table, columns, some, population)) for some in passes]
+
+
+def count_rows_in_tables(
+    table: str, columns: Sequence[CodedColumn], sets: Sequence[Axes], population: Population, caps: tuple[int, ...]
+) -> Passes:
+    """Return plans that count rows in each cell of tables, by the stratum of the person: one for each table."""
+    (number,) = as_groups(number_of(table, most=caps[-1] + 1))
+    return [
+        (
+            [axes],
+            plan(CountRowsInCodes(table=table, by=(number, *(columns[a].by for a in axes)), caps=caps), population),
+        )
+        for axes in sets
+    ]
+
+
+def read_row_tables(reader: "RoundReader", passes: Passes) -> dict[Axes, Sensitive[tuple[int, ...]]]:
+    """Return all tables of rows that the plans count."""
+    return {axes: reader.vector(one.aggregate) for (axes,), one in passes}
+
+
+def read_tables(reader: "RoundReader", passes: Passes) -> dict[Axes, Sensitive[tuple[int, ...]]]:
+    """Return all tables that the plans count."""
+    return {
+        axes: counted for sets, one in passes for axes, counted in zip(sets, reader.in_sets(one.aggregate), strict=True)
+    }
 
 
 def _plan_of(table: str, columns: Sequence[CodedColumn], sets: Sequence[Axes], population: Population) -> Plan:
@@ -179,7 +251,7 @@ def _as_condition(by: By) -> By:
 
 
 def _read_column(table: str, by: By, population: Population) -> CodedColumn:
-    planned = plan(CountPeople(table=table, by=(by,)), population)
+    planned = plan(CountPeople(table=table, by=(by,), max_groups=1), population)
     (key,) = planned.grouped_by
     if isinstance(key, PrivateKey):
         raise BadQuestionError(

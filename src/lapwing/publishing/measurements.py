@@ -140,14 +140,17 @@ class GaussianResiduals(Measurement):
 
     def reach(self, axes: Axes, widths: tuple[int, ...], chance: float) -> float:
         """Return how far off a box is: a normal law of known variance, and half a step for each rounded number."""
+        return normal_reach(*self.spread(axes, widths), chance)
+
+    def spread(self, axes: Axes, widths: tuple[int, ...]) -> tuple[float, float]:
+        """Return the variance of the normal part of a box, and what rounding adds to its error at most."""
         variance = rounding = 0.0
         for inner in subsets(axes):
             sigma, size = float(self.mechanism.sigmas[inner]), self._size(inner)
             within = [(self.codes[a], m, a in inner) for a, m in zip(axes, widths, strict=True)]
             variance += (sigma / size) ** 2 * math.prod(_squared_weight(*one) for one in within)
             rounding += math.prod(2 * m * (n - m) / n if is_in else m / n for n, m, is_in in within) / (2 * size)
-        sigmas = -NormalDist().inv_cdf(chance / 2 / _RAISED)
-        return (sigmas * math.sqrt(variance) + rounding) * _RAISED
+        return variance, rounding
 
     def _size(self, axes: Axes) -> int:
         return math.prod(self.codes[a] for a in axes)
@@ -194,12 +197,18 @@ class GeometricCover(Measurement):
     def bound(self, axes: Axes, widths: tuple[int, ...], chance: float) -> float:
         """Return how far off a box is by Chernoff's bound, which takes no integral."""
         scale, (weights, many) = self.mechanism.event.scale, weights_of_draws(self.codes, self.counted, axes, widths)
-        return _chernoff(float(scale) * weights, many, chance)
+        return chernoff(float(scale) * weights, many, chance)
 
     def _share(self, table: Axes, inner: Axes) -> float:
         """Return the part of an estimated residual that comes from one table: its precision, of that of all."""
         all_ = sum(_precision(self.codes, one, inner) for one in self.counted if set(inner) <= set(one))
         return _precision(self.codes, table, inner) / all_
+
+
+def normal_reach(variance: float, rounding: float, chance: float) -> float:
+    """Return how far off a normal variate is, with this much more for rounding."""
+    sigmas = -NormalDist().inv_cdf(chance / 2 / _RAISED)
+    return (sigmas * math.sqrt(variance) + rounding) * _RAISED
 
 
 @lru_cache(maxsize=4096)
@@ -228,7 +237,7 @@ def _reach_of_sum(scale: Fraction, weights: Table, chance: float) -> float:
     return min(found) * _RAISED
 
 
-def _chernoff(sizes: Table, many: NDArray[np.int64], chance: float) -> float:
+def chernoff(sizes: Table, many: NDArray[np.int64], chance: float) -> float:
     """Return r with P(|Σ c·Z| > r) <= chance by Chernoff's bound, for draws of scale b with weights of size |c|b."""
     largest = float(np.abs(sizes).max(initial=0.0))
     if not largest:

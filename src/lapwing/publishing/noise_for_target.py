@@ -16,6 +16,7 @@ from lapwing.answers.target import AtEpsilon, AtRho, Target, Within
 from lapwing.mechanisms.gaussian import smallest_variance
 from lapwing.mechanisms.residual_basis import Axes
 from lapwing.publishing.measurements import Measurement, gaussian_residuals, geometric_cover
+from lapwing.publishing.row_strata import RowStrata, unit_of_rows
 from lapwing.vocabulary.deadline import spend
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import GaussianNoise
@@ -32,19 +33,40 @@ _STEPS: Final = 50
 
 
 def measurement_for(
-    codes: tuple[int, ...], wanted: Sequence[Axes], unit: PrivacyUnit, target: Target, budget: Guarantee
+    codes: tuple[int, ...],
+    wanted: Sequence[Axes],
+    unit: PrivacyUnit,
+    target: Target,
+    budget: Guarantee,
+    *,
+    rows: tuple[int, ...] | None = None,
 ) -> Measurement:
     """Return the measurement with the least noise among those that the target pays for under this kind of budget.
 
-    Prices are short fractions, or doubles: an account has to carry them.
+    Prices are short fractions, or doubles: an account has to carry them. With `rows` it is of rows, by strata.
     """
+    alone = unit if rows is None else unit_of_rows(unit)
+
+    def of(people: Measurement) -> Measurement:
+        return people if rows is None else RowStrata.over(people, rows, wanted, alone)
 
     def gaussian(rho: Fraction) -> Measurement:
-        return gaussian_residuals(codes, wanted, unit, _unit_move(1 / (2 * rho)))
+        return of(gaussian_residuals(codes, wanted, alone, _unit_move(1 / (2 * rho))))
 
     def geometric(epsilon: Fraction) -> Measurement:
-        return geometric_cover(codes, wanted, unit, epsilon)
+        return of(geometric_cover(codes, wanted, alone, epsilon))
 
+    return min(_ways(target, budget, wanted, gaussian, geometric), key=lambda one: one.cells)
+
+
+def _ways(
+    target: Target,
+    budget: Guarantee,
+    wanted: Sequence[Axes],
+    gaussian: Callable[[Fraction], Measurement],
+    geometric: Callable[[Fraction], Measurement],
+) -> list[Measurement]:
+    """Return the measurements that the target pays for, by their price in rho and in epsilon."""
     pure = isinstance(budget, PureDP)
     ways: list[Measurement]
     match target:
@@ -65,7 +87,7 @@ def measurement_for(
             name, given = ("rho", target.rho) if isinstance(target, AtRho) else ("delta", target.delta)
             remedy = "offer an epsilon alone, or let the custodian open a budget with a delta"
             raise ParameterError(name, str(given), reason="cannot be paid from a pure budget", remedy=remedy)
-    return min(ways, key=lambda one: one.cells)
+    return ways
 
 
 def _unit_move(variance: Fraction) -> GaussianNoise:

@@ -6,6 +6,7 @@ that they share, up to what floating point loses.
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from math import sqrt
@@ -21,6 +22,7 @@ from lapwing.mechanisms.residual_basis import Axes
 from lapwing.publishing.boxes import box_of
 from lapwing.publishing.codes import CodedColumn
 from lapwing.publishing.measurements import Measurement, Table, subsets
+from lapwing.publishing.row_strata import RowStrata
 from lapwing.publishing.shaping import in_whole_numbers, without_negatives
 from lapwing.queries.catalogue.population import Population
 from lapwing.queries.language.builders import ConditionLike
@@ -28,7 +30,7 @@ from lapwing.queries.planning.planner import plan
 from lapwing.queries.statistics.counts import CountPeople
 from lapwing.rounds import Receipt
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.exact import Exact, as_confidence, float_below
+from lapwing.vocabulary.exact import Exact, as_confidence, as_int, float_below
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.results import Interval, Result, html_table
 from lapwing.vocabulary.wording import format_bounded, format_exact, format_short, percent, several
@@ -40,13 +42,22 @@ _ANYBODY: Final[Mapping[str, object]] = MappingProxyType({})
 
 @frozen()
 class PublicationOffer:
-    """What is published of a table: columns, the sets of them that are wanted, and how they are measured."""
+    """What is published of a table: columns, the sets of them that are wanted, and how they are measured.
+
+    With `rows`, the most rows of somebody in each stratum, rows are counted, and otherwise people.
+    """
 
     population: Population
     table: str
     columns: tuple[CodedColumn, ...]
     wanted: tuple[Axes, ...]
     measurement: Measurement
+    rows: tuple[int, ...] = ()
+
+    @property
+    def counted(self) -> str:
+        """What is counted: "rows" or "people"."""
+        return "rows" if self.rows else "people"
 
     @property
     def cells(self) -> int:
@@ -81,6 +92,8 @@ class PublicationOffer:
 class PublishedCount(Result):
     """The number of people in a box: an unbiased estimate, its standard deviation, and bounds at a `confidence`.
 
+    Where `counted` says so, it is the number of rows.
+
     The bounds hold by themselves; of twenty such intervals at 95 %, about one does not. They are cut at zero, as a
     count is not negative; the estimate is not cut, so it may lie below both.
     """
@@ -89,12 +102,18 @@ class PublishedCount(Result):
     sd: float
     interval: Interval
     confidence: Fraction
+    counted: str = "people"
+
+    @property
+    def rows(self) -> float:
+        """The same number, where rows were counted."""
+        return self.people
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
         low, high = self.interval
         return {
-            "people": self.people,
+            self.counted: self.people,
             "sd": self.sd,
             "low": low,
             "high": high,
@@ -104,7 +123,7 @@ class PublishedCount(Result):
     def facts(self) -> list[tuple[str, str | None]]:
         """Return it in words."""
         low, high = (format_short(round(end)) for end in self.interval)
-        return [("people", str(round(self.people))), (f"with {percent(self.confidence)}", f"{low} to {high}")]
+        return [(self.counted, str(round(self.people))), (f"with {percent(self.confidence)}", f"{low} to {high}")]
 
 
 @frozen(repr=False)
@@ -142,9 +161,10 @@ class PublishedTable(TableResult):
     def frame_columns(self, confidence: Exact) -> list[FrameColumn]:
         """Return the columns of the table, and the number of people with its bounds, each by itself."""
         columns = [self.offer.columns[a] for a in self.axes]
-        planned = plan(CountPeople(table=self.offer.table, by=tuple(one.by for one in columns)), self.offer.population)
+        asked = CountPeople(table=self.offer.table, by=tuple(one.by for one in columns), max_groups=1)
+        planned = plan(asked, self.offer.population)
         cells = list(itertools.product(*((*one.codes, None)[: len(one)] for one in columns)))
-        names, numbers = ("people", "low", "high"), self.bounded(confidence)
+        names, numbers = (self.offer.counted, "low", "high"), self.bounded(confidence)
         return [
             *key_columns(planned, planned.titled(self.names), cells, {}),
             *(FrameColumn.of(name, one) for name, one in zip(names, numbers, strict=True)),
@@ -167,7 +187,7 @@ class PublishedTable(TableResult):
     def facts(self) -> list[tuple[str, str | None]]:
         """Return what it is, in words."""
         return [
-            ("people by", ", ".join(self.names) or "nothing"),
+            (f"{self.offer.counted} by", ", ".join(self.names) or "nothing"),
             ("cells", f"{self.values.size:,}, each with a standard deviation of {format_short(self.sd)}"),
             ("mind", self.remark),
         ]
@@ -180,12 +200,12 @@ class PublishedTable(TableResult):
             lines.append([*cell, people, f"{low} to {high}"])
         beyond = self.values.size - len(lines)
         caption = ". ".join(f"{label}: {text}" for label, text in self.facts() if text is not None)
-        header = [*self.names, "people", f"{percent(_CONFIDENCE)} interval"]
+        header = [*self.names, self.offer.counted, f"{percent(_CONFIDENCE)} interval"]
         return html_table(header, [*lines, *([[f"and {several(beyond, 'cell')} more"]] if beyond else [])], caption)
 
     def __repr__(self) -> str:
         cells = f"{several(self.values.size, 'cell')}, sd {format_short(round(self.sd, 1))}"
-        return f"<people by {', '.join(self.names) or 'nothing'}: {cells}>"
+        return f"<{self.offer.counted} by {', '.join(self.names) or 'nothing'}: {cells}>"
 
 
 class Publication(Result):
@@ -281,7 +301,28 @@ class Publication(Result):
         reach = self.offer.measurement.reach(axes, widths, float_below(1 - sure))
         bounds = Interval(max(0.0, estimate - reach), max(0.0, estimate + reach))
         sd = sqrt(self.offer.measurement.variance(axes, widths))
-        return PublishedCount(people=estimate, sd=sd, interval=bounds, confidence=sure)
+        return PublishedCount(people=estimate, sd=sd, interval=bounds, confidence=sure, counted=self.offer.counted)
+
+    def stratum(self, place: int) -> "Publication":
+        """Return the tables of one stratum by itself, of a publication of rows: of those with few rows they are sharp.
+
+        `place` counts from 0, in the order of `rows`.
+        """
+        measured = self.offer.measurement
+        if not isinstance(measured, RowStrata):
+            raise BadQuestionError("a publication of people has no strata; publish rows, with rows=[1, 2, 5, 10]")
+        here = as_int("stratum", place, least=0, most=len(measured.caps) - 1)
+        offer = replace(self.offer, measurement=measured.strata[here])
+        return Publication(
+            offer,
+            measured.of_stratum(self.released, here),
+            price=self.price,
+            versions=self.versions,
+            name=self.name,
+            receipt=self.receipt,
+            non_negative=self.non_negative,
+            whole=self.whole,
+        )
 
     def _estimates(self, axes: Axes) -> Table:
         """Add up the residuals of all subsets, each spread evenly over the columns that it does not have."""
@@ -312,6 +353,7 @@ class Publication(Result):
                 "published",
                 f"{several(len(self.offer.wanted), 'table')} of {self.offer.table}, {self.offer.cells:,} cells",
             ),
+            ("of", None if not self.offer.rows else f"rows of everybody who has {self.offer.rows[-1]} at most"),
             ("cost", str(self.price)),
             ("receipt", str(self.receipt)),
         ]

@@ -14,14 +14,25 @@ from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.answers.releases import Price, charged_as
 from lapwing.answers.target import TargetWords, parse_target
 from lapwing.mechanisms.residual_basis import Axes
-from lapwing.publishing.codes import MOST_COLUMNS, CodedColumn, Columns, count_in_tables, read_columns
+from lapwing.publishing.codes import (
+    MOST_COLUMNS,
+    CodedColumn,
+    Columns,
+    Passes,
+    count_in_tables,
+    count_rows_in_tables,
+    read_columns,
+    read_columns_of_rows,
+    read_row_tables,
+    read_tables,
+)
 from lapwing.publishing.measurements import GaussianResiduals
 from lapwing.publishing.noise_for_target import measurement_for
 from lapwing.publishing.publication import Publication, PublicationOffer
 from lapwing.publishing.publication_preview import PublicationPreview
+from lapwing.publishing.row_strata import RowStrata, read_caps
 from lapwing.queries.algebra.aggregate import tables_of
 from lapwing.queries.limits import MOST_KEYS, MOST_NUMBERS
-from lapwing.queries.planning.plan import Plan
 from lapwing.rounds import IfLost, Receipt, ReservationKind, RoundReader
 from lapwing.vocabulary.codec import canonical, digest, parse, to_record
 from lapwing.vocabulary.deadline import deadline
@@ -37,9 +48,6 @@ if TYPE_CHECKING:
 Marginals: TypeAlias = str | Sequence[str | Sequence[str]]
 """Which sets of columns: all of one size, by these words, or a list of names, and of several names together."""
 
-Passes: TypeAlias = Sequence[tuple[Sequence[Axes], Plan]]
-"""The plans of what is counted, and the tables of each."""
-
 KIND: Final = ReservationKind(name="publication", if_lost=IfLost.ENDS)
 _SIZES: Final = {"all columns": 1, "all pairs": 2, "all triples": 3}
 _MOST_SETS: Final = 10_000
@@ -51,13 +59,15 @@ def preview_publish(
     table: str,
     columns: Columns,
     marginals: Marginals = "all pairs",
+    *,
+    rows: Sequence[int] | None = None,
     **target: Unpack[TargetWords],
 ) -> PublicationPreview:
     """Say what a publication would cost, how exact each of its tables would be, and what would be left. It is free.
 
     The words are those of `publish`.
     """
-    offer = offer_of(session, table, columns, marginals, **target)
+    offer = offer_of(session, table, columns, marginals, rows, **target)
     event, before = charged_as(offer.measurement.event), session.budget()
     return PublicationPreview(
         offer=offer,
@@ -75,6 +85,7 @@ def publish(
     columns: Columns,
     marginals: Marginals = "all pairs",
     *,
+    rows: Sequence[int] | None = None,
     non_negative: bool = False,
     whole: bool = False,
     key: str | None = None,
@@ -87,29 +98,30 @@ def publish(
 
     Parameters
     ----------
-    table : one with one row a person
+    table : one with one row a person; or, with `rows`, one with many
     columns : names of columns with declared values, `bins(...)` of others, or conditions such as `has(...)`; as a
         mapping, under names of your own
     marginals : "all columns", "all pairs", "all triples", or a list of which columns are wanted together
+    rows : the most rows of a person in each stratum, such as [1, 2, 5, 10]: rows are published, of everybody who has no
+        more than the last of them; noise grows with the number of rows, and is least for those who have few
     non_negative, whole : whether tables are shown as counts, which makes the estimates biased
     key : the idempotency key
     target : `epsilon=`, `epsilon=` with `delta=`, or `rho=`; or `within=`, how far off all cells may be at a
         `confidence=`, for the smallest price that gives it
     """
-    offer = offer_of(session, table, columns, marginals, **target)
+    offer = offer_of(session, table, columns, marginals, rows, **target)
     plans, event = _plans(offer), charged_as(offer.measurement.event)
     terms = _terms(offer, plans)
-    read = sorted(set[str]().union(*(tables_of(one.aggregate) for _, one in plans)))
+    tables = sorted(set[str]().union(*(tables_of(one.aggregate) for _, one in plans)))
 
     def draw(reader: RoundReader) -> dict[str, Any]:
-        counted = {
-            axes: table for sets, one in plans for axes, table in zip(sets, reader.in_sets(one.aggregate), strict=True)
-        }
-        return {"released": offer.measurement.release(counted), "versions": dict(reader.versions)}
+        read = read_row_tables if offer.rows else read_tables
+        released = offer.measurement.release(read(reader, plans))
+        return {"released": released, "versions": dict(reader.versions)}
 
-    keys = [key] if key is not None else _keys(session, terms, event, read)
+    keys = [key] if key is not None else _keys(session, terms, event, tables)
     for given in keys:
-        rounds = session.reserve(KIND, event=event, rounds=1, terms=terms, tables=read, key=given)
+        rounds = session.reserve(KIND, event=event, rounds=1, terms=terms, tables=tables, key=given)
         if rounds.committed != [None] or key is not None:
             break  # the first that was not lost: a charge that was lost before stays, and is not drawn from again
     with rounds:
@@ -169,20 +181,27 @@ def meaning_of(offer: PublicationOffer) -> str:
 
 
 def offer_of(
-    session: "AskingSession", table: str, columns: Columns, marginals: Marginals, **target: Unpack[TargetWords]
+    session: "AskingSession",
+    table: str,
+    columns: Columns,
+    marginals: Marginals,
+    rows: Sequence[int] | None = None,
+    **target: Unpack[TargetWords],
 ) -> PublicationOffer:
     """Read what is asked for, and choose the noise; refuse before anything is charged."""
     population, budget, wanted_at = session.population, session.budget().account.budget, parse_target(**target)
     with deadline():
-        coded = read_columns(table, columns, population)
+        caps = None if rows is None else read_caps(rows)
+        read = read_columns if caps is None else read_columns_of_rows
+        coded = read(table, columns, population)
         check_most("columns", len(coded), MOST_COLUMNS, "publish fewer")
         wanted = _wanted(marginals, coded)
         codes = tuple(len(one) for one in coded)
-        measured = measurement_for(codes, wanted, population.unit, wanted_at, budget)
+        measured = measurement_for(codes, wanted, population.unit, wanted_at, budget, rows=caps)
         check_most("numbers to release", measured.numbers, MOST_NUMBERS, "publish fewer sets, or name wider bins")
     name = population.table(table).name
     return PublicationOffer(
-        population=population, table=name, columns=tuple(coded), wanted=wanted, measurement=measured
+        population=population, table=name, columns=tuple(coded), wanted=wanted, measurement=measured, rows=caps or ()
     )
 
 
@@ -227,12 +246,13 @@ def _places(names: Sequence[str], columns: Sequence[CodedColumn]) -> Axes:
 def _plans(offer: PublicationOffer) -> Passes:
     """Return what is counted: the tables of the cover, in one statement, or a few if they have many cells."""
     with deadline():
-        return count_in_tables(offer.table, offer.columns, offer.measurement.counted, offer.population)
+        about = (offer.table, offer.columns, offer.measurement.counted, offer.population)
+        return count_rows_in_tables(*about, offer.rows) if offer.rows else count_in_tables(*about)
 
 
 def _terms(offer: PublicationOffer, plans: Passes) -> dict[str, Any]:
     """Return what is agreed, as it stands in the ledger: what is counted and wanted, and how much noise there is."""
-    measured = offer.measurement
+    measured = offer.measurement.strata[0] if isinstance(offer.measurement, RowStrata) else offer.measurement
     sigmas = measured.mechanism.sigmas if isinstance(measured, GaussianResiduals) else {}
     return {
         "table": offer.table,
@@ -241,6 +261,7 @@ def _terms(offer: PublicationOffer, plans: Passes) -> dict[str, Any]:
         "sets": [list(axes) for axes in offer.wanted],
         "counted": [list(axes) for axes in measured.counted],
         "plans": digest([one.canonical for _, one in plans]),
+        "rows": list(offer.rows),
         "sigmas": [[list(axes), str(sigma)] for axes, sigma in sigmas.items()],
     }
 

@@ -1,7 +1,8 @@
 """A synthetic table as a file: the numbers that were released, and all that it takes to make the same rows of them.
 
-The file has its own digest, and that of its model. It is no proof of where it comes from: that is the ledger, with
-which it is compared where the ledger has the synthesis.
+The file has its own digest, and that of its model. Whoever changes it can make these anew: they are no proof of where
+it comes from. That is the ledger. Where it has the synthesis, the file must say the same of all that was agreed and
+released, the names of columns and codes among them; where it has not, the table says so.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,14 +16,28 @@ from lapwing.answers.releases import Price
 from lapwing.publishing.codes import CodedColumn
 from lapwing.publishing.model_fitting import ROWS
 from lapwing.publishing.stages import GaussianPlan, Measured, PurePlan, Released, StageLost, Stages, SynthesisPlan
-from lapwing.publishing.synthesis import Synthesis, SynthesisOffer, SyntheticColumn
+from lapwing.publishing.synthesis import Synthesis, SynthesisOffer, SyntheticColumn, check_size
 from lapwing.queries.algebra.aggregate import BinnedKey, DeclaredKey
 from lapwing.queries.catalogue.population import Population
 from lapwing.queries.language.expressions import By, Name
 from lapwing.vocabulary.codec import canonical, digest, from_record, parse, to_record
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
+from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import PrivacyUnit
 
+_MALFORMED: Final = (
+    ArithmeticError,
+    AttributeError,
+    IndexError,
+    KeyError,
+    ParameterError,
+    RecursionError,
+    StageLost,
+    StopIteration,
+    TypeError,
+    ValueError,
+)
+"""What can come of a file that says anything at all."""
 _FORMAT: Final = "lapwing synthetic table 1"
 _KINDS: Final[Mapping[str, Callable[[str], Any]]] = {
     "str": str,
@@ -32,6 +47,37 @@ _KINDS: Final[Mapping[str, Callable[[str], Any]]] = {
     "date": date.fromisoformat,
 }
 _TYPES: Final[Mapping[str, type]] = {"str": str, "int": int, "float": float, "bool": bool, "date": date}
+
+
+_FIELDS: Final[Mapping[str, Any]] = {
+    "population": str,
+    "table": str,
+    "columns": list,
+    "unit": dict,
+    "plan": dict,
+    "released": list,
+    "versions": dict,
+    "name": str,
+    "remark": str | None,
+    "currency": str,
+    "model": str,
+}
+_UNKNOWN: Final = "the ledger here does not know it, so nothing but the file says that it was released"
+
+
+@frozen()
+class KnownSynthesis:
+    """What a ledger has of a synthesis: the event and the terms that were agreed, and what came out."""
+
+    event: Mapping[str, Any]
+    terms: Mapping[str, Any]
+    released: list[Released]
+    versions: Mapping[str, int]
+
+
+def columns_digest(offer: SynthesisOffer) -> str:
+    """Return a digest of the columns, with what is shown for each of their codes."""
+    return digest([_written_column(one) for one in offer.columns])
 
 
 def write_synthesis(made: Synthesis, path: Path) -> None:
@@ -57,7 +103,7 @@ def write_synthesis(made: Synthesis, path: Path) -> None:
 def read_synthesis(
     path: Path,
     population: Population,
-    committed: Callable[[str], list[Released] | None],
+    known: Callable[[str], KnownSynthesis | None],
     versions: Mapping[str, int],
 ) -> Synthesis:
     """Read a synthetic table; refuse a file that was changed, or that the ledger does not confirm."""
@@ -66,19 +112,15 @@ def read_synthesis(
         raise BadQuestionError(
             f"{path.name} is of {content['population']!r}, and this is {population.name!r}; open it there"
         )
-    known = committed(content["name"])
-    if known is not None and known[: len(content["released"])] != content["released"]:
-        raise BadQuestionError(f"{path.name} has other numbers than the ledger; save the table again")
     try:
-        plan = _plan(content)
-        offer = SynthesisOffer(
-            population=population,
-            table=content["table"],
-            columns=tuple(_column(one) for one in content["columns"]),
-            plan=plan,
-        )
+        plan, columns = _plan(content), tuple(_column(one) for one in content["columns"])
+        check_size(plan, [one.coded for one in columns])
+        offer = SynthesisOffer(population=population, table=content["table"], columns=columns, plan=plan)
+        agreed = known(content["name"])
+        if agreed is not None:
+            _require_known(path, content, offer, agreed)
         measured = replayed(plan.stages(), content["released"])
-    except (KeyError, TypeError, ValueError, IndexError, StopIteration, StageLost, ParameterError):
+    except _MALFORMED:
         raise _changed(path) from None
     if measured.model.digest != content["model"]:
         raise BadQuestionError(
@@ -86,7 +128,7 @@ def read_synthesis(
             "another version of lapwing is not the same; take the rows that were saved, or synthesize here"
         )
     stale = {name: version for name, version in content["versions"].items() if versions.get(name) != version}
-    remarks = [content["remark"]] if content["remark"] else []
+    remarks = [*([content["remark"]] if content["remark"] else []), *([] if agreed else [_UNKNOWN])]
     remarks += [
         f"it is of version {version} of {name}, which has another one by now" for name, version in stale.items()
     ]
@@ -101,14 +143,31 @@ def read_synthesis(
     )
 
 
+def _require_known(path: Path, content: Mapping[str, Any], offer: SynthesisOffer, known: KnownSynthesis) -> None:
+    """Refuse a file that says something else than the ledger, whoever signed it."""
+    plan = offer.plan
+    said = {
+        "other numbers": (content["released"], known.released),
+        "other versions": (content["versions"], dict(known.versions)),
+        "another table": (offer.table, known.terms["table"]),
+        "other columns": (columns_digest(offer), known.terms["shown"]),
+        "another plan": (plan.terms(), {word: known.terms.get(word) for word in plan.terms()}),
+        "another price": (to_record(plan.event), known.event),
+    }
+    for what, (here, there) in said.items():
+        if here != there:
+            raise BadQuestionError(f"{path.name} has {what} than the ledger; save the table again")
+
+
 def _content(path: Path) -> dict[str, Any]:
     try:
         found = parse(path.read_text(encoding="utf-8"))
         content = {word: value for word, value in found.items() if word != "digest"}
         same = content["format"] == _FORMAT and found["digest"] == digest(content)
+        same = same and all(isinstance(content[word], kind) for word, kind in _FIELDS.items())
     except FileNotFoundError:
         raise BadQuestionError(f"there is no file {path}; name one that save() has written") from None
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, ParameterError):
+    except (OSError, *_MALFORMED):
         raise _changed(path) from None
     if not same:
         raise _changed(path)

@@ -25,7 +25,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from lapwing.mechanisms.laplace import GeometricMechanism
-from lapwing.mechanisms.residual_basis import Axes, ResidualMechanism
+from lapwing.mechanisms.residual_basis import Axes, ResidualMechanism, squared_mu
 from lapwing.mechanisms.screening import ScreeningMechanism, noise_of_screen
 from lapwing.publishing.covers import cover
 from lapwing.publishing.measurements import Counted, Table, moved_in_one_table, subsets
@@ -37,7 +37,7 @@ from lapwing.queries.limits import MOST_NUMBERS
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.event import Composed, Event, GaussianNoise, PureRelease
 from lapwing.vocabulary.frozen import frozen
-from lapwing.vocabulary.guarantee import PrivacyUnit
+from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 
 Released: TypeAlias = list[list[int]]
 MOST_CELLS: Final = 10_000
@@ -387,12 +387,15 @@ class GaussianPlan(SynthesisPlan):
         added = water_fill(self.worth, pool.precision, gains, float(self.mu_squared * share))
         sigmas = {axes: self._sigma(axes, precision) for axes, precision in added.items()}
         drawn = {axes: sigma for axes, sigma in sigmas.items() if sigma <= _LARGEST}
+        if self.unit.adjacency is Adjacency.REPLACE:  # no pair of people is the worst for every residual
+            together = float(squared_mu(self.codes, drawn, self.unit) / (self.mu_squared * share))
+            smaller = min(1.0, math.sqrt(together) * _RAISED)
+            drawn = {axes: _on_grid(float(sigma) * smaller) for axes, sigma in drawn.items()}
         mechanism = ResidualMechanism(codes=self.codes, sigmas=drawn, unit=self.unit, event=self._event(share))
         return MeasuringStage(name=name, share=share, codes=self.codes, mechanism=mechanism)
 
     def _sigma(self, axes: Axes, precision: float) -> Fraction:
-        least = self.cells(axes) / math.sqrt(precision) * _RAISED
-        return max(Fraction(1), Fraction(math.ceil(least * _GRID) + 1, _GRID))
+        return _on_grid(self.cells(axes) / math.sqrt(precision) * _RAISED)
 
     def _screen(
         self, name: str, guesses: Mapping[Axes, "np.ndarray[Any, np.dtype[np.int64]]"], share: Fraction, about: str
@@ -490,6 +493,10 @@ def _worth(
 ) -> Worth:
     """Return what matters about columns, and remember it: it is the same at every price that is tried."""
     return Worth(codes=codes, workload=workload, unit=unit, ordered=ordered)
+
+
+def _on_grid(least: float) -> Fraction:
+    return max(Fraction(1), Fraction(math.ceil(least * _GRID) + 1, _GRID))
 
 
 def _screened(stage: ScreeningStage, released: Released, model: PopulationModel | None) -> Screened:

@@ -8,15 +8,19 @@ from lapwing.answers.frames import FrameColumn, key_columns
 from lapwing.answers.releases import Price
 from lapwing.mechanisms.residual_basis import Axes
 from lapwing.publishing.boxes import box_of
-from lapwing.publishing.codes import CodedColumn
+from lapwing.publishing.codes import MOST_COLUMNS, CodedColumn
 from lapwing.publishing.stages import Measured, Released, SynthesisPlan
 from lapwing.queries.catalogue.population import Population
 from lapwing.queries.language.builders import ConditionLike
+from lapwing.queries.limits import MOST_NUMBERS
 from lapwing.queries.planning.planner import plan
 from lapwing.queries.statistics.counts import CountPeople
 from lapwing.vocabulary.errors import BadQuestionError
+from lapwing.vocabulary.exact import check_most
 from lapwing.vocabulary.frozen import frozen
 
+_MOST_CELLS: Final = 2_000_000
+"""Cells of all tables that a synthesis looks at: they are in memory while it compares them with its model."""
 NOBODY: Final = "a synthetic row is nobody: it is made up from noisy tables, and no row of the data is in it"
 
 
@@ -79,6 +83,18 @@ class Synthesis:
     versions: Mapping[str, int]
     name: str
     remark: str | None = None
+
+
+def check_size(plan: SynthesisPlan, columns: Sequence[CodedColumn]) -> None:
+    """Refuse what would not fit memory, or the ledger, whatever is chosen on the way."""
+    check_most("columns", len(columns), MOST_COLUMNS, "synthesize fewer")
+    widest = max(columns, key=len)
+    wider = f"name wider bins, for instance of {widest.name!r}, which has {len(widest)} codes"
+    numbers = 1 + sum(plan.cells(axes) for axes in (*plan.ones, *plan.pairs))
+    check_most("numbers in its pairs of columns", numbers, MOST_NUMBERS, f"{wider}, or synthesize fewer columns")
+    cells = sum(plan.cells(axes) for axes in plan.workload)
+    instead = "take up_to=2, " if plan.degree > 2 else ""  # noqa: PLR2004 - more than pairs
+    check_most("cells in the tables that are looked at", cells, _MOST_CELLS, f"{instead}{wider}")
 
 
 def shown_columns(table: str, column: CodedColumn, population: Population) -> SyntheticColumn:

@@ -16,26 +16,32 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict, Unpack
 from lapwing.accounting.filters.charge import SingleRelease, priced
 from lapwing.answers.releases import Price
 from lapwing.answers.target import AtEpsilon, AtRho, Target, TargetWords, Within, parse_target
-from lapwing.publishing.codes import CodedColumn, Columns, count_in_codes, read_columns
+from lapwing.publishing.codes import (
+    MOST_COLUMNS,
+    CodedColumn,
+    Columns,
+    count_in_codes,
+    count_in_tables,
+    read_columns,
+    read_tables,
+)
 from lapwing.publishing.noise_for_target import rho_for
-from lapwing.publishing.saved_synthesis import read_synthesis
+from lapwing.publishing.saved_synthesis import KnownSynthesis, columns_digest, read_synthesis
 from lapwing.publishing.stages import (
     MOST_STAGES,
     GaussianPlan,
     Measured,
     PurePlan,
-    Released,
     StageLost,
     Stages,
     SynthesisPlan,
     SynthesisStage,
 )
-from lapwing.publishing.synthesis import Synthesis, SynthesisOffer, shown_columns
+from lapwing.publishing.synthesis import Synthesis, SynthesisOffer, check_size, shown_columns
 from lapwing.publishing.synthesis_preview import SynthesisPreview
 from lapwing.publishing.synthetic_table import SyntheticTable
 from lapwing.queries.algebra.aggregate import BinnedKey, tables_of
 from lapwing.queries.catalogue.population import Population
-from lapwing.queries.limits import MOST_NUMBERS
 from lapwing.rounds import IfLost, ReservationKind, RoundReader, Rounds
 from lapwing.vocabulary.codec import digest, parse, to_record
 from lapwing.vocabulary.deadline import deadline, spend
@@ -51,10 +57,7 @@ if TYPE_CHECKING:
     from lapwing.session import AskingSession, Session
 
 KIND: Final = ReservationKind(name="synthesis", if_lost=IfLost.ENDS)
-_MOST_COLUMNS: Final = 40
 _MOST_TRIPLES: Final = 1000
-_MOST_CELLS: Final = 2_000_000
-"""Cells of all tables that a synthesis looks at: they are in memory while it compares them with its model."""
 _PLANNED_FOR: Final = ("tables", "cohorts")
 _DIGITS: Final = 4
 _STEPS: Final = 200
@@ -161,10 +164,10 @@ def synthesize(
 def load_synthetic(session: "Session", path: str | Path) -> SyntheticTable:
     """Read a synthetic table that was saved, and make the same rows of it again. It is free.
 
-    A file that was changed, or that does not say what the ledger here says, is refused. Where the data has another
-    version by now, the table says so.
+    A file that was changed, or that does not say what the ledger here says, is refused. Where the ledger does not know
+    it, or the data has another version by now, the table says so.
     """
-    made = read_synthesis(Path(path), session.population, _committed(session), _versions(session))
+    made = read_synthesis(Path(path), session.population, _known(session), _versions(session))
     return SyntheticTable(made, session)
 
 
@@ -234,13 +237,10 @@ def _without(stages: Stages) -> Measured:
 
 
 def _drawing(offer: SynthesisOffer, stage: SynthesisStage) -> Callable[[RoundReader], dict[str, Any]]:
-    plans = {
-        axes: count_in_codes(offer.table, [_coded(offer)[a] for a in axes], offer.population) for axes in stage.counted
-    }
+    plans = count_in_tables(offer.table, _coded(offer), stage.counted, offer.population)
 
     def draw(reader: RoundReader) -> dict[str, Any]:
-        counted = {axes: reader.vector(one.aggregate) for axes, one in plans.items()}
-        return {"released": stage.release(counted), "versions": dict(reader.versions)}
+        return {"released": stage.release(read_tables(reader, plans)), "versions": dict(reader.versions)}
 
     return draw
 
@@ -263,11 +263,11 @@ def _offered(
         raise BadQuestionError(f'planned_for={planned_for!r} is not known; write "tables" or "cohorts"')
     with deadline():
         coded = read_columns(table, declared_columns(table, population) if columns is None else columns, population)
-        check_most("columns", len(coded), _MOST_COLUMNS, "synthesize fewer")
+        check_most("columns", len(coded), MOST_COLUMNS, "synthesize fewer")
         codes, degree = tuple(len(one) for one in coded), _degree(up_to, len(coded))
         ordered = tuple(isinstance(one.key, BinnedKey) for one in coded) if planned_for == "cohorts" else None
         plan = _plan_for(wanted_at, budget, degree, codes=codes, unit=population.unit, ordered=ordered)
-        _check_size(plan, coded)
+        check_size(plan, coded)
         plan.check()
         name = population.table(table).name
         shown = tuple(shown_columns(name, one, population) for one in coded)
@@ -293,17 +293,6 @@ def _degree(up_to: int | None, columns: int) -> int:
     if up_to is not None:
         return min(as_int("up_to", up_to, least=2, most=3), columns)
     return min(3 if math.comb(columns, 3) <= _MOST_TRIPLES else 2, columns)
-
-
-def _check_size(plan: SynthesisPlan, columns: Sequence[CodedColumn]) -> None:
-    """Refuse what would not fit memory, or the ledger, whatever is chosen on the way."""
-    widest = max(columns, key=len)
-    wider = f"name wider bins, for instance of {widest.name!r}, which has {len(widest)} codes"
-    numbers = 1 + sum(plan.cells(axes) for axes in (*plan.ones, *plan.pairs))
-    check_most("numbers in its pairs of columns", numbers, MOST_NUMBERS, f"{wider}, or synthesize fewer columns")
-    cells = sum(plan.cells(axes) for axes in plan.workload)
-    instead = "take up_to=2, " if plan.degree > 2 else ""  # noqa: PLR2004 - more than pairs
-    check_most("cells in the tables that are looked at", cells, _MOST_CELLS, f"{instead}{wider}")
 
 
 def _plan_for(target: Target, budget: Guarantee, degree: int, **said: Unpack[PlanWords]) -> SynthesisPlan:
@@ -370,6 +359,7 @@ def _terms(offer: SynthesisOffer, counted: str) -> dict[str, Any]:
         "table": offer.table,
         "columns": offer.names,
         "codes": [list(one.called) for one in _coded(offer)],
+        "shown": columns_digest(offer),
         "plans": counted,
         **offer.plan.terms(),
     }
@@ -387,14 +377,23 @@ def _versions(session: "Session") -> Mapping[str, int]:
     return session.ledger.population(session.population.name).tables
 
 
-def _committed(session: "Session") -> Callable[[str], list[Released] | None]:
+def _known(session: "Session") -> Callable[[str], KnownSynthesis | None]:
     """Return a function that looks up what the ledger here has of a synthesis; None if it has none."""
 
-    def committed(name: str) -> list[Released] | None:
+    def known(name: str) -> KnownSynthesis | None:
         try:
-            found = session.ledger.reservations.outcomes(name)
+            agreed = parse(session.ledger.reservations.find(name).terms)
+            told = session.ledger.reservations.outcomes(name)
         except LapwingError:
             return None
-        return [parse(one.answer)["released"] for one in found if one.answer is not None]
+        outcomes = [parse(one.answer) for one in told if one.answer is not None]
+        if "codes" not in agreed["terms"] or not outcomes:
+            return None  # a reservation of another kind
+        return KnownSynthesis(
+            event=agreed["event"],
+            terms=agreed["terms"],
+            released=[one["released"] for one in outcomes],
+            versions=outcomes[-1]["versions"],
+        )
 
-    return committed
+    return known

@@ -1,5 +1,6 @@
 """Help that teaches: what a command does, an example that works, what it costs; and help that is there at once."""
 
+import json
 import re
 import shlex
 import shutil
@@ -11,6 +12,7 @@ import click
 import pytest
 
 import lapwing
+import lapwing as lw
 from doors.cli.at_the_prompt import run, start, write_patients
 from lapwing.doors.cli import main
 from lapwing.doors.cli.commands import COMMANDS, USERS
@@ -21,6 +23,7 @@ pytestmark = pytest.mark.one_budget(
 THEIRS = {"demo", "audit", "attack", "serve", "train"}  # commands that are not part of this folder's tests
 OPEN = "lapwing stream open --at-least 200 --yeses 5 --epsilon 1 --name cohorts"
 REQUEST = 'lapwing requests make --epsilon 2 --for "asthma in the north"'
+SURVEY = "lapwing survey new smoking.json --answer never --answer daily --epsilon 2"
 PREPARED = {
     "stream ask": [OPEN],
     "stream close": [OPEN],
@@ -30,6 +33,9 @@ PREPARED = {
     "people link": ["lapwing people add ana"],
     "suspend": ["lapwing count patients --epsilon 0.1"],
     "graph": ["lapwing add friend --source friend.csv --integer one=1..90 --integer other=1..90"],
+    "procedure components": ["lapwing add friend --source friend.csv --integer one=1..90 --integer other=1..90"],
+    **{f"survey {name}": [SURVEY] for name in ("plan", "client", "collect")},
+    "survey show": [SURVEY, "lapwing survey collect smoking.json reports.txt"],
     "requests grant": [REQUEST],
     "requests refuse": [REQUEST],
     "history": ["lapwing count patients --epsilon 0.1"],
@@ -96,6 +102,11 @@ def test_the_examples_of_the_help_work(made_once, quick_path, monkeypatch, name,
     Path("answers.toml").write_text('folder = "clinic"\nperson_key = "id"\nbudget = "1"\n', encoding="utf-8")
     edges = "".join(f"{i},{1 + i % 90},{1 + i * i % 90}\n" for i in range(200))
     Path("friend.csv").write_text(f"patient_id,one,other\n{edges}", encoding="utf-8")
+    smoking = lw.survey(["never", "daily"], epsilon=2)
+    report = {"survey": smoking.asked.key, "device": "0" * 32, "report": smoking.report("daily")}
+    Path("reports.txt").write_text(json.dumps(report) + "\n", encoding="utf-8")
+    trimmed = "import numpy as np\ndef trimmed_mean(rows):\n    return np.sort(rows[:, 0])[1:-1].mean()\n"
+    Path("ours.py").write_text(trimmed, encoding="utf-8")
     Path("selects.sql").write_text("select count(*) from patients\n", encoding="utf-8")
     if name == "people link":
         Path("door.toml").write_text(PROVIDER, encoding="utf-8")

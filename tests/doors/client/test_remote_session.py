@@ -111,8 +111,10 @@ def test_what_asks_one_question_is_the_same_at_a_distance(here, there) -> None:
     )
     curves = there.survival("patient", time="age", event="bmi >= 30", grid=[0, 50, 100], **words)
     assert here.survival("patient", time="age", event="bmi >= 30", grid=[0, 50, 100], **words).curves == curves.curves
-    with pytest.raises(AttributeError, match="'k_means': it cannot be asked over HTTP yet; ask where the data is"):
-        _ = there.k_means
+    with pytest.raises(
+        AttributeError, match="'load_synthetic': it cannot be asked over HTTP yet; ask where the data is"
+    ):
+        _ = there.load_synthetic
     with pytest.raises(AttributeError, match=r"no attribute 'k_meens'$"):
         _ = there.k_meens
 

@@ -61,6 +61,7 @@ MATRIX = {
     "synthetic_quality": ASK,
     **dict.fromkeys(("preview_certificate", "certify"), ASK),
     **dict.fromkeys(("preview_explorer", "explorers", "open_explorer", "explorer", "guess_explorer"), ASK),
+    **dict.fromkeys(("preview_study", "studies", "study", "study_again"), ASK),
     **dict.fromkeys(("ask_explorer", "close_explorer"), ASK),
     **dict.fromkeys(("account", "all_requests", "ledger_entries", "ledger_head", "verify_ledger"), OVERSEE),
     **dict.fromkeys(("export_ledger", "metrics"), OVERSEE),
@@ -79,7 +80,7 @@ MATRIX = {
 
 SPENDS = {
     *("ask", "open_stream", "ask_stream", "ask_many", "ask_stream_many", "close_stream"),
-    *("publish", "synthesize", "open_explorer", "ask_explorer", "close_explorer", "certify"),
+    *("publish", "synthesize", "open_explorer", "ask_explorer", "close_explorer", "certify", "study"),
 }
 
 

@@ -4,7 +4,7 @@ import itertools
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
 import click
 
@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 _BINS: Final = re.compile(r"\s*bins\(\s*(?P<column>[^,()]+?)\s*,", re.IGNORECASE)
 _NAMED: Final = re.compile(r"\s*(?P<name>[^\W\d]\w*)\s*=(?!=)\s*(?P<condition>.+)", re.DOTALL)
 _MOST_LISTED: Final = 40
+
+
+class ShapeWords(TypedDict):
+    """How tables are shown."""
+
+    non_negative: bool
+    whole: bool
 
 
 def of_columns(command: Command) -> Command:
@@ -124,7 +131,7 @@ def publish(
     out: Path | None,
     key: str | None,
     dry_run: bool,
-    **shape: bool,
+    **shape: Unpack[ShapeWords],
 ) -> None:
     """Publish many tables of people in one release.
 

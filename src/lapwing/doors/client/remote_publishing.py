@@ -185,11 +185,12 @@ def sent_columns(population: Population, table: str, columns: Columns, sets: Val
     """Return columns as they are sent; long lists of values are added to `sets`."""
     names = list(columns) if isinstance(columns, Mapping) else []
     groupings = as_groups(list(columns.values()) if isinstance(columns, Mapping) else columns)
-    sent = [{"by": _column(one, population, table, sets)} for one in groupings]
+    sent = [{"by": sent_column(one, population, table, sets)} for one in groupings]
     return [{"name": name, **one} for name, one in zip(names, sent, strict=True)] if names else sent
 
 
-def _column(by: By, population: Population, table: str, sets: ValueSets) -> str:
+def sent_column(by: By, population: Population, table: str, sets: ValueSets) -> str:
+    """Return a column, bins of one, or a condition as it is sent; long lists of values are added to `sets`."""
     if isinstance(by.column, TruthOf):
         return condition_text(by.column.condition, population, table, sets)
     return grouping_text(by, Speller(population, population.table(table), sets))

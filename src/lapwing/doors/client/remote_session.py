@@ -8,6 +8,7 @@ and charged once.
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Unpack
 from urllib.parse import quote
 
@@ -34,7 +35,7 @@ from lapwing.doors.client.decode_population import (
 )
 from lapwing.doors.client.question_bodies import given, question_body, with_sets
 from lapwing.doors.client.remote_stream import RemoteStream
-from lapwing.guests import AskingGuests
+from lapwing.guests import STUDIES, AskingGuests
 from lapwing.queries.language.speller import ValueSets
 from lapwing.session import AskingSession, at_once, price_under
 from lapwing.streams import name_of_key
@@ -290,6 +291,20 @@ class RemoteSession(AskingSession, AskingGuests):
         words |= {"checks": checks, "yeses": yeses, "half_width": half_width}
         chosen = {name: one for name, one in words.items() if one is not None}
         return remote_explorer.open_explorer(self, self._door, table, columns, key=key, **chosen)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a verb of a room: those that only ask, and studies, which are planned here and drawn there."""
+        if name.removeprefix("preview_") not in STUDIES:
+            return super().__getattr__(name)  # type: ignore[misc] # the stub lists the verbs
+        from lapwing.doors.client import remote_studies  # noqa: PLC0415 - NumPy is slow to load
+
+        self._lifetime.require()
+        if name == "graph":
+            return partial(remote_studies.read_graph, self, self._door)
+        return remote_studies.bind_verb(self, self._door, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *STUDIES, *(f"preview_{name}" for name in STUDIES - {"graph"})})
 
     def budget(self) -> BudgetStatus:
         """Return the remaining budget, for everybody and for this analyst."""

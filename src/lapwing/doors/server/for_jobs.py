@@ -10,6 +10,7 @@ from lapwing.doors.server.for_analysts import QUESTION, QUESTIONS, answered_agai
 from lapwing.doors.server.for_explorers import explorer_under
 from lapwing.doors.server.for_publishing import PUBLISH, publication_under
 from lapwing.doors.server.for_streams import what_became
+from lapwing.doors.server.for_studies import STUDY, study_under
 from lapwing.doors.server.for_synthesis import SYNTHESIZE, synthesis_under
 from lapwing.doors.server.jobs import JobName, JobState, at_a_tick, ending_of, state_after
 from lapwing.doors.server.problems import ProblemError, body_of
@@ -71,6 +72,7 @@ _FIND: Final = {
     QUESTIONS: _questions,
     PUBLISH: publication_under,
     SYNTHESIZE: synthesis_under,
+    STUDY: study_under,
     **dict.fromkeys(("open_explorer", "ask_explorer", "close_explorer", "certify"), explorer_under),
 }
 

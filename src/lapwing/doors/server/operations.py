@@ -18,6 +18,7 @@ from lapwing.doors.server import (
     for_publishing,
     for_saving,
     for_streams,
+    for_studies,
     for_synthesis,
     for_tables,
     wire,
@@ -134,6 +135,10 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     ),
     _spend("POST", P + "/explorers/{key}/counts", "ask_explorer", for_explorers.count, body=wire.ExplorerQuestions),
     _spend("DELETE", P + "/explorers/{key}", "close_explorer", for_explorers.close_explorer),
+    _look("POST", P + "/study-previews", "preview_study", for_studies.preview_study, body=wire.StudyBody),
+    _own("GET", P + "/studies", "studies", for_studies.list_studies, answer=Records),
+    _spend("POST", P + "/studies", "study", for_studies.study, body=wire.StudyBody),
+    _own("GET", P + "/studies/{key}", "study_again", for_studies.show_study, refusals=(409, 410, 503)),
     _own("GET", P + "/saved-questions", "saved_questions", for_saving.list_saved, answer=Records),
     _look(
         "POST",
@@ -237,6 +242,7 @@ LARGER: Final = frozenset(
     {
         *("batches", "batch-previews", "questions", "previews", "rehearsals", "stored-answers", "saved-questions"),
         *("publication-previews", "publications", "synthesis-previews", "syntheses"),
+        *("study-previews", "studies"),
         *("explorer-previews", "explorers", "guesses", "counts"),
     }
 )

@@ -157,6 +157,119 @@ class SynthesisBody(Strict):
     segment: Name | UnsetType = UNSET
 
 
+Numbers: TypeAlias = Annotated[list[Name], Meta(min_length=1, max_length=100)]
+Some: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
+
+
+class _OfAGraph(Strict):
+    """What a table of pairs is asked as a graph; `between` are the two columns that hold the people."""
+
+    table: Name
+    between: Annotated[list[Name], Meta(min_length=2, max_length=2)] | UnsetType = UNSET
+    where: Text | UnsetType = UNSET
+
+
+class StudyEdges(_OfAGraph, tag_field="of", tag="edges"):
+    """How many edges a graph has; with `max_degree`, so many of a person count, and people are protected."""
+
+    max_degree: Some | UnsetType = UNSET
+
+
+class StudyDegrees(_OfAGraph, tag_field="of", tag="degrees"):
+    """How many people have how many edges; those with `up_to` or more are counted together."""
+
+    up_to: Some | UnsetType = UNSET
+    max_degree: Some | UnsetType = UNSET
+
+
+class StudyTriangles(_OfAGraph, tag_field="of", tag="triangles"):
+    """How many triangles a graph has."""
+
+
+class StudyStars(_OfAGraph, kw_only=True, tag_field="of", tag="stars"):
+    """How many stars a graph has, each of somebody and so many `points` who are joined to them."""
+
+    points: Some
+
+
+class StudyKMeans(Strict, tag_field="of", tag="k_means"):
+    """Clusters of people by columns of numbers, in several rounds of noisy sums."""
+
+    table: Name
+    columns: Numbers
+    clusters: Some
+    rounds: Some | UnsetType = UNSET
+    where: Text | UnsetType = UNSET
+
+
+class StudyComponents(Strict, tag_field="of", tag="principal_components"):
+    """The directions in which people differ most, by columns of numbers."""
+
+    table: Name
+    columns: Numbers
+    where: Text | UnsetType = UNSET
+
+
+class StudyTree(Strict, tag_field="of", tag="decision_tree"):
+    """A tree that tells an `outcome`, a column or a condition, from columns, bins or conditions."""
+
+    table: Name
+    outcome: Text
+    columns: Annotated[list[PublishedColumn], Meta(min_length=1, max_length=100)]
+    depth: Some | UnsetType = UNSET
+    where: Text | UnsetType = UNSET
+
+
+class StudySample(Strict, tag_field="of", tag="sample_count"):
+    """A count of a secret sample, in which everybody is with the probability `rate`."""
+
+    table: Name
+    rate: Number
+    where: Text | UnsetType = UNSET
+
+
+class StudyTraining(Strict, tag_field="of", tag="train"):
+    """A model of people by private gradient descent: what it tells, from what, of about how many people.
+
+    `model` is "linear", "logistic", "softmax", or "dense(64, 32)" for layers between.
+    """
+
+    table: Name
+    target: Text
+    features: Annotated[list[PublishedColumn], Meta(min_length=1, max_length=100)]
+    people: Annotated[int, Meta(ge=1, le=10**12)]
+    model: Name | UnsetType = UNSET
+    where: Text | UnsetType = UNSET
+    epochs: Number | UnsetType = UNSET
+    rate: Number | UnsetType = UNSET
+    clip: Number | UnsetType = UNSET
+    step_size: Number | UnsetType = UNSET
+    momentum: Number | UnsetType = UNSET
+
+
+Study: TypeAlias = (
+    StudyEdges
+    | StudyDegrees
+    | StudyTriangles
+    | StudyStars
+    | StudyKMeans
+    | StudyComponents
+    | StudyTree
+    | StudySample
+    | StudyTraining
+)
+
+
+class StudyBody(Strict):
+    """An analysis in rounds, of a graph or of people, and its price: an `epsilon` for most of them."""
+
+    study: Study
+    price: Offer
+    means: Meanings | UnsetType = UNSET
+    concept_sets: ConceptSets | UnsetType = UNSET
+    segment: Name | UnsetType = UNSET
+
+
 class CertificateBody(Strict):
     """How far off a synthetic table is over all boxes of `up_to` so many columns; `ranks` are shares of the boxes."""
 

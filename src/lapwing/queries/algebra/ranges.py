@@ -93,6 +93,8 @@ def _split(intervals: tuple[Interval, ...]) -> Listed:
 
 MOST_ROWS = 2**63
 """Fewer rows than this are in a table, and in what is joined and grouped from it."""
+PACKED_BITS = 31
+"""Bits of a word that holds the codes of several keys of a person: a whole number of 32 bits, its sign left alone."""
 _MOST_FINER = 30
 _MOST_BITS = 900  # a grid number times two to this power is still a double, and so is its inverse
 

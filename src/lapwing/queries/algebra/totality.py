@@ -75,7 +75,7 @@ from lapwing.queries.algebra.predicate import (
     Predicate,
     Ref,
 )
-from lapwing.queries.algebra.ranges import FEW, MOST_ROWS, Held, Number, listed, of_derived, of_term
+from lapwing.queries.algebra.ranges import FEW, MOST_ROWS, PACKED_BITS, Held, Number, listed, of_derived, of_term
 from lapwing.queries.algebra.term import (
     ConstantTerm,
     Elapsed,
@@ -214,6 +214,7 @@ def _of_bounding(aggregate: Aggregate) -> Iterator[Number]:
         case CountInSets():
             yield _A_COUNT
             yield Number("the number of a cell", 0, sum(aggregate.sizes), Held.WHOLE)
+            yield Number("the packed codes of a person", 0, 2**PACKED_BITS - 1, Held.WHOLE)
         case ClippedSumPerPerson(term=term, low=low, high=high):
             yield from of_term(term)
             yield _sum("the total of one person", *bounds(term), rows=MOST_ROWS)
