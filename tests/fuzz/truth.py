@@ -138,6 +138,7 @@ class Texts(Statements):
                 *(
                     "case when p.age > 40 then 'old' when p.age is null then '?' else 'young' end",
                     "coalesce(p.sex, '?')",
+                    "concat(p.sex, '-', v.kind)",
                 ),
             ]
         )

@@ -215,5 +215,15 @@ PLAIN = {
         "select genre, year(lent), avg(fine) as mean_fine, stddev(fine) as sd, count(*) as n from loans "
         "where fine > 0 group by genre, year(lent)"
     ),
+    (
+        "select strftime(arrived, '%Y-%m') as month, count(*) from visits "
+        "where arrived >= date '2024-01-01' group by 1 order by 1"
+    ): (
+        "select date_trunc('month', arrived) as month, count(*) from visits "
+        "where arrived >= date '2024-01-01' group by 1 order by 1"
+    ),
+    "select to_char(checkin, 'YYYY-MM') as month, count(*) from stays group by 1": (
+        "select date_trunc('month', checkin) as month, count(*) from stays group by 1"
+    ),
 }
 """The same in plain SQL of DuckDB, where a word means something else there; and groups that are shown unasked."""

@@ -169,8 +169,13 @@ def compared_by(
     """Return how an outcome is compared, and the question for it; refuse what cannot be, before anything is charged."""
     told = _method(session, table, outcome, by, method)
     asked = _question(told, table, outcome, by, where)
+    cells = plan(asked, session.population).aggregate.cells
+    if cells is None:
+        raise BadQuestionError(
+            f"the values of {by!r} are not declared; list two of them in `where`: {by} in ('A', 'B')"
+        )
     if told != "chi-square":
-        _two(list(dict.fromkeys(cell[0] for cell in plan(asked, session.population).aggregate.cells or ())), groups, by)
+        _two(list(dict.fromkeys(cell[0] for cell in cells)), groups, by)
     return told, asked
 
 

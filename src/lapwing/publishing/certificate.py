@@ -19,7 +19,7 @@ from lapwing.mechanisms.sparse_vector.law_probabilities import reach
 from lapwing.mechanisms.worst_error import ErrorStatistics
 from lapwing.publishing.certificate_class import BoxClass
 from lapwing.publishing.codes import CodedColumn, Passes, count_in_tables, read_tables, require_groupings
-from lapwing.publishing.covers import cover, maximal
+from lapwing.publishing.covers import cover
 from lapwing.publishing.population_model import PopulationModel
 from lapwing.queries.algebra.aggregate import tables_of
 from lapwing.rounds import IfLost, ReservationKind, RoundReader
@@ -263,6 +263,7 @@ def certify(
     offer = _offered(session, of, up_to, epsilon, ranks)
     event, model = charged_as(offer.mechanism.event), of.model
     terms = _terms(of, offer)
+    model.prepare(offer.boxes.sets)
     read = sorted(set[str]().union(*(tables_of(one.aggregate) for _, one in offer.plans)))
 
     def draw(reader: RoundReader) -> dict[str, Any]:
@@ -304,7 +305,7 @@ def _offered(session: "Session", people: Modelled, up_to: object, epsilon: Exact
         mechanism = ErrorStatistics(
             codes=codes, choices=boxes.choices, sets=boxes.sets, epsilon=each, unit=session.population.unit, ranks=ranks
         )
-        largest = maximal(axes for axes in boxes.sets if len(axes) == boxes.up_to)
+        largest = [axes for axes in boxes.sets if len(axes) == boxes.up_to]
         wide = cover(codes, largest, _COUNTED)
         plans = count_in_tables(people.table, boxes.columns, wide, session.population)
     return _Offer(boxes=boxes, mechanism=mechanism, plans=plans)

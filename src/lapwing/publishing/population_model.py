@@ -88,7 +88,7 @@ class PopulationModel:
         by_axes = dict[Axes, list[int]]()
         for place, box in enumerate(boxes):
             by_axes.setdefault(self._axes(box), []).append(place)
-        self._prepare(by_axes)
+        self.prepare(by_axes)
         found = np.zeros(len(boxes), np.int64)
         for axes, places in by_axes.items():
             masks = [np.array([boxes[place][a] for place in places], np.int64) for a in axes]
@@ -114,6 +114,13 @@ class PopulationModel:
         at = (np.arange(count) * total + start) // count if wanted is None else wanted.astype(np.int64)
         return self.rows[:, order[np.searchsorted(rising, at, side="right")][draws.order(count)]]
 
+    def prepare(self, wanted: Iterable[Axes]) -> None:
+        """Make few wide tables that hold all that are wanted: a sum of cells is quicker than one of rows."""
+        missing = [axes for axes in wanted if not any(set(axes) <= set(one) for one in self._kept)]
+        if len(missing) > 1:
+            for axes in cover(self.codes, missing, _WIDEST):
+                self.units(axes)
+
     def _axes(self, box: Box) -> Axes:
         axes = tuple(sorted(box))
         for a in axes:
@@ -125,13 +132,6 @@ class PopulationModel:
 
     def _many(self, column: int) -> int:
         return self.codes[column] if 0 <= column < len(self.codes) else 0
-
-    def _prepare(self, wanted: Iterable[Axes]) -> None:
-        """Make few wide tables that hold all that are wanted: a sum of cells is quicker than one of rows."""
-        missing = [axes for axes in wanted if not any(set(axes) <= set(one) for one in self._kept)]
-        if len(missing) > 1:
-            for axes in cover(self.codes, missing, _WIDEST):
-                self.units(axes)
 
 
 def in_people(units: "Whole | np.int64") -> Whole:

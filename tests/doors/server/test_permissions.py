@@ -58,6 +58,7 @@ MATRIX = {
     **dict.fromkeys(("close_stream", "own_requests", "request_budget"), ASK),
     **dict.fromkeys(("preview_publication", "publish", "publications", "publication"), ASK),
     **dict.fromkeys(("preview_synthesis", "synthesize", "syntheses", "synthesis", "synthetic_rows"), ASK),
+    "synthetic_quality": ASK,
     **dict.fromkeys(("preview_certificate", "certify"), ASK),
     **dict.fromkeys(("preview_explorer", "explorers", "open_explorer", "explorer", "guess_explorer"), ASK),
     **dict.fromkeys(("preview_study", "studies", "study", "study_again"), ASK),

@@ -145,6 +145,13 @@ def show_rows(call: ServerCall) -> Reply:
     return Reply(body=out.getvalue().encode(), headers=headers, media_type="text/csv; charset=utf-8")
 
 
+def show_quality(call: ServerCall) -> Reply:
+    """Return what is known about the errors of a synthetic table, as a page in one file to give away with its rows."""
+    page = table_under(call, call.path["key"]).quality.page()
+    headers = {"Content-Disposition": 'attachment; filename="quality.html"'}
+    return Reply(body=page.encode(), headers=headers, media_type="text/html; charset=utf-8")
+
+
 def synthesis_under(call: ServerCall, key: str, known: dict[str, Any]) -> tuple[JobState, Any] | None:
     """Say what became of a synthesis under a key: what is kept of it, or what the ledger has; None if it has nothing.
 

@@ -108,6 +108,14 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         query=for_synthesis.ROWS,
         refusals=(409, 410, 422, 503),
     ),
+    _own(
+        "GET",
+        P + "/syntheses/{key}/quality",
+        "synthetic_quality",
+        for_synthesis.show_quality,
+        answer=str,
+        refusals=(409, 410, 503),
+    ),
     _look(
         "POST",
         P + "/syntheses/{key}/certificate-previews",

@@ -183,7 +183,7 @@ class Aggregate:
             case DistinctKeys():
                 return ((),)
             case CountInSets():
-                return tuple((number,) for number in range(sum(self.sizes)))
+                return tuple(zip(range(sum(self.sizes)), strict=True))
             case _:
                 labels = list(map(_labels, self.keys))
                 return None if None in labels else tuple(itertools.product(*filter(None, labels)))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final
 
-from lapwing.queries.catalogue.column import Boolean, Category, written_name
+from lapwing.queries.catalogue.column import Boolean, Category, Integer, written_name
 from lapwing.queries.catalogue.population import PeopleOf, Population, RowsPerPerson, Table
 from lapwing.queries.language.absence import FALSE, Absence, is_never_true
 from lapwing.queries.language.expressions import (
@@ -390,6 +390,8 @@ class Joins:
                 known: tuple[str | int, ...] = values
             case Boolean():
                 known = (False, True)
+            case Integer(low=int() as low, high=int() as high) if high - low < _MOST_VALUES:
+                known = tuple(range(low, high + 1))
             case _:
                 known = ()
         if not ties or not 1 <= len(known) <= _MOST_VALUES:

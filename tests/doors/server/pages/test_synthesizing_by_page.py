@@ -38,6 +38,10 @@ def test_a_table_is_made_once_with_its_quality_and_its_rows(pages, budget) -> No
     assert (len(rows), rows[0].keys()) == (25, {"sex", "age"})
     assert "weight" in ana.get(f"{place}/csv?weights=1").text.splitlines()[0]
     assert ana.get(f"{place}/json").json()["columns"] == ["sex", "age"]
+    quality = ana.get(f"{place}/quality")
+    assert quality.headers["content-disposition"].startswith('attachment; filename="quality-')
+    for words in ("What it is not", "<svg", "All on this page is computed from released numbers"):
+        assert words in text_of(quality) + quality.text, words
     for odd in ("0", "x", "99999999999", "-3"):
         refused = ana.get(f"{place}/csv?rows={odd}")
         assert (refused.status_code, "is no number of rows" in text_of(refused)) == (422, True)
@@ -55,7 +59,7 @@ def test_a_table_is_made_once_with_its_quality_and_its_rows(pages, budget) -> No
     assert ana.get(f"{P}/answers/{key}").headers["location"] == place
     assert place in ana.get(f"{P}/synthetic").text
     for other in ("ben", "otto", "gina"):
-        for end in ("", "/csv", "/json"):
+        for end in ("", "/csv", "/json", "/quality"):
             assert pages.browser(other).get(f"{place}{end}").status_code == 404
 
 

@@ -52,8 +52,8 @@ BOUNDED = replace(
 """The same, with days that have a first and a last one: what a refusal advises on days can be planned."""
 ADVICE = {
     "select count(*) * avg(year) from people": "compute the rest with the answers",
-    "select strftime(day, '%Y-%m') m, count(*) from visits group by m": "date_trunc('month', day)",
-    "select to_char(day, 'YYYY-MM') m, count(*) from visits group by m": "date_trunc('month', day)",
+    "select strftime(day, '%d.%m.%Y') m, count(*) from visits group by m": "date_trunc('month', day)",
+    "select to_char(day, 'DD.MM.YYYY') m, count(*) from visits group by m": "date_trunc('month', day)",
     "select avg(born) from people": "age(born, date '2025-01-01')",
     "select count(*) from people where born > 1980": "year(day) >= 2000",
     "select count(*) from people where date_diff('week', born, current_date) >= 65": "age(born, day)",
@@ -173,3 +173,16 @@ def test_a_text_stands_beside_a_condition_in_python() -> None:
 
     assert asked((col("year") > 1950) | "smoker") == asked("year > 1950 or smoker")
     assert asked(col("smoker") & "year > 1950") == asked("smoker and year > 1950")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "strftime(day, '%Y-%m') = '2020-02-01'",
+        "make_date(year(day), month(day), 2) = day",
+        "to_char(day, 'YYYY') > '2'",
+    ],
+)
+def test_a_day_as_text_is_a_group_and_nothing_that_is_compared(said) -> None:
+    with pytest.raises(BadQuestionError, match=r"a day (as text|made of numbers)"):
+        read_sql(f"select count(*) from visits where {said}")  # noqa: S608 - made here

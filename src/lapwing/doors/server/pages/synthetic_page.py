@@ -107,6 +107,13 @@ async def save_rows(visit: PageVisit) -> Response:
     return file_of(body, "text/csv; charset=utf-8", f"synthetic-{visit.part('key')[:8]}.csv")
 
 
+async def save_quality(visit: PageVisit) -> Response:
+    """Save what is known about the errors of a table as a page in one file, to give away with its rows."""
+    told = await visit.do("synthetic_quality", path={"key": visit.part("key")})
+    body = told.body if isinstance(told, Reply) else b""
+    return file_of(body, "text/html; charset=utf-8", f"quality-{visit.part('key')[:8]}.html")
+
+
 async def save_synthesis_json(visit: PageVisit) -> Response:
     """Save all that was released, and what is known about its errors, as JSON."""
     text = json.dumps(await settled(visit, "synthesis"), indent=1, ensure_ascii=False)
@@ -190,5 +197,6 @@ PAGES: Final[tuple[Page, ...]] = (
         then=_to_synthesis,
     ),
     Page(path=f"{_ONE}/csv", show=save_rows, operation="synthetic_rows"),
+    Page(path=f"{_ONE}/quality", show=save_quality, operation="synthetic_quality"),
     Page(path=f"{_ONE}/json", show=save_synthesis_json, operation="synthesis"),
 )

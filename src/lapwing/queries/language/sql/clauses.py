@@ -24,7 +24,7 @@ from lapwing.queries.language.expressions import (
     Value,
 )
 from lapwing.queries.language.joined import Has, Join, Joined, Link, PlaceOfRow, ScopedCondition, renamed
-from lapwing.queries.language.sql.dates import Read
+from lapwing.queries.language.sql.dates import Read, read_written_day
 from lapwing.queries.language.sql.nodes import as_written, identifier, literal, name_of, only
 from lapwing.queries.language.sql.refusals import refusal
 from lapwing.vocabulary.errors import BadQuestionError
@@ -219,6 +219,8 @@ def grouping(read: Read, node: exp.Expr) -> By:
                 return By(column=value, edges=constants)
         case exp.Literal() | exp.Null() | exp.Star():
             pass
+        case exp.TimeToStr() | exp.ToChar():
+            return By(column=read_written_day(node, read))
         case _ if _is_quotient(node):
             raise BadQuestionError(
                 "databases disagree about what / leaves of whole numbers; for groups of the same width, named by "

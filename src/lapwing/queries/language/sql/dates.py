@@ -60,6 +60,8 @@ _UNITS: Final = {"D": "DAY", "DD": "DAY", "M": "MONTH", "MM": "MONTH", "Y": "YEA
 """How some databases shorten the units of a time."""
 _DAYS_IN: Final = {"DAY": 1, "WEEK": 7}
 _MONTHS_IN: Final = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
+_FORMS: Final = {"%Y-%m": "month", "YYYY-MM": "month", "%Y": "year", "YYYY": "year"}
+"""Forms of text that a day is written in, and the unit that it tells: the text of two days is the same in it alone."""
 _SUNDAY: Final = 7
 _MONTHS: Final = 12
 _MONTH_NAMES: Final = "January February March April May June July August September October November December"
@@ -101,6 +103,8 @@ def _read_part(node: exp.Expr, read: Read) -> Value:
             only(node, "this", "unit")
             only(node.args["unit"], "this", "is_string")  # of a constant day the parser keeps it a text
             return Applied("date_trunc", read(node.this), Literal(upper_text(node.args["unit"]).casefold()))
+        case exp.DateFromParts():
+            return _begun(node, read)
         case _ if type(node) in _PARTS:
             only(node, "this")
             return _part(_PARTS[type(node)], node.this, read)
@@ -109,6 +113,35 @@ def _read_part(node: exp.Expr, read: Read) -> Value:
             return _name(read(node.this), month=isinstance(node, exp.Monthname))
         case _:
             raise refused_value(node)
+
+
+def _begun(node: exp.Expr, read: Read) -> Value:
+    """Read the first day of a month that is made of the parts of a day: make_date(year(d), month(d), 1)."""
+    match node:
+        case exp.DateFromParts(args={"year": exp.Year() as year, "month": exp.Month() as month, "day": first}):
+            only(node, "year", "month", "day")
+            only(year, "this")
+            only(month, "this")
+            if year.this == month.this and isinstance(first, exp.Literal) and literal(first).value == 1:
+                for part in month.this.walk():  # it is read where the year has it
+                    only(part, *part.args)
+                return Applied("date_trunc", read(year.this), Literal("month"))
+        case _:
+            pass
+    raise refused_value(node)
+
+
+def read_written_day(node: exp.Expr, read: Read) -> Value:
+    """Read a day that is written as text, strftime(d, '%Y-%m'), which makes the groups that its month or year makes.
+
+    It is read as a group only: texts are in another order than days, and equal other ones.
+    """
+    only(node, "this", "format")
+    form = node.args.get("format")
+    unit = _FORMS.get(str(literal(form).value)) if isinstance(form, exp.Expr) else None
+    if unit is None:
+        raise refused_value(node)
+    return Applied("date_trunc", read(node.this), Literal(unit))
 
 
 def read_call_about_days(node: exp.Anonymous, read: Read) -> Value | None:

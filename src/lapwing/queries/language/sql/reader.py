@@ -461,8 +461,8 @@ class Reader:
                 return Case(((Compare("<>", value, self.value(node.expression)), value),))
             case exp.Coalesce():
                 return self._coalesce(node)
-            case exp.Substring():
-                return self._left(node)
+            case exp.Substring() | exp.Concat():
+                return self._joined(node) if isinstance(node, exp.Concat) else self._left(node)
             case exp.Expr() if node.key in _PARSED:
                 return self._applied(node)
             case _:
@@ -601,6 +601,15 @@ class Reader:
         for otherwise in node.expressions:
             value = Coalesce(value, self.value(otherwise))
         return value
+
+    def _joined(self, node: exp.Concat) -> Value:
+        """Read CONCAT, which takes what is missing for an empty text, where || is missing."""
+        only(node, "expressions", "safe", "coalesce")
+        first, *others = (self.value(part) for part in node.expressions)
+        joined = _or_empty(first)
+        for value in others:
+            joined = Applied("||", joined, _or_empty(value))
+        return joined
 
     def _left(self, node: exp.Expr) -> Value:
         """Read LEFT(text, n) and SUBSTRING(text, 1, n): the first characters of a text."""
@@ -1111,3 +1120,8 @@ def _check_aliases(rows: list[Given]) -> None:
     new = rows[-1].alias.casefold()
     if any(given.alias.casefold() == new for given in rows[:-1]):
         raise BadQuestionError(f"two tables are called {rows[-1].alias!r}; give each a name: visits v join codes c")
+
+
+def _or_empty(value: Value) -> Value:
+    """Return a text, and an empty one where it is missing."""
+    return value if isinstance(value, Literal) else Coalesce(value, Literal(""))
