@@ -78,12 +78,10 @@ class Quotient:
 
         Proof: proofs/quotients.md
         """
-        if isinstance(cell.value, str):
-            return cell
         return self._rounded(_root(cell) if self.root else cell)
 
     def _rounded(self, cell: BoundedValue) -> BoundedValue:
-        if self.digits is None:
+        if self.digits is None or isinstance(cell.value, str):
             return cell
         unit = 10.0**self.digits
         low = None if cell.low is None else math.floor(cell.low * unit) / unit
@@ -275,7 +273,7 @@ def _root(cell: BoundedValue) -> BoundedValue:
 
     Proof: proofs/quotients.md
     """
-    if cell.high is not None and cell.high < 0:
+    if isinstance(cell.value, str) or (cell.high is not None and cell.high < 0):
         return BoundedValue(key=cell.key, value=None, low=None, high=None)
     value, low, high = (None if n is None else math.sqrt(max(0, n)) for n in (cell.value, cell.low, cell.high))
     return BoundedValue(key=cell.key, value=value, low=low, high=high)

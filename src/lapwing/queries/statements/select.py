@@ -459,7 +459,7 @@ def _rounded(node: exp.Expr) -> tuple[exp.Expr, int | None]:
 def _called(node: exp.Expr) -> str:
     """Return what a column is called that computes with statistics and was given no name."""
     if isinstance(node, exp.Window):
-        return node.this.key
+        return str(node.this.key)
     return "root" if isinstance(node, exp.Sqrt) else "ratio"
 
 
