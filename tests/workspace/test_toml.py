@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError, SettingsError
-from lapwing.workspace.toml import Document, key, value, with_entry
+from lapwing.workspace.toml import Document, key, value, with_entry, without_section
 
 TEXT = """\
 # a comment = 7
@@ -137,6 +137,17 @@ def test_what_a_program_cannot_change_for_sure_is_left_to_a_person() -> None:
         with_entry("lapwing.toml", text, ("ward", "rows"), 7)
     with pytest.raises(SettingsError, match="cannot be changed by a program"):
         with_entry("lapwing.toml", 'a = """\n[b]\nc = 1\n"""\n', ("b", "c"), 2)
+
+
+def test_a_section_is_taken_out_with_its_comments_and_nothing_else() -> None:
+    beds = "# of beds\n[people.beds]\nrows = 1\n"
+    text = f"{TEXT}# height = {{ low = 0 }}\n\n{beds}"
+    without = without_section("lapwing.toml", text, ("people", "ward"))
+    assert without == f'# a comment = 7\nname = "x"\n\n{beds}'
+    assert without_section("lapwing.toml", text, ("people", "beds")) == f"{TEXT}# height = {{ low = 0 }}\n"
+    for hidden in ("[people]\nward = { rows = 1 }\n", 'a = """\n[people.ward]\n"""\n[people.ward]\nb = 1\n'):
+        with pytest.raises(SettingsError, match=r"people\.ward cannot be taken out by a program"):
+            without_section("lapwing.toml", hidden, ("people", "ward"))
 
 
 def test_a_file_that_is_not_there_or_no_text_is_said(tmp_path, monkeypatch) -> None:

@@ -22,7 +22,7 @@ from lapwing.workspace.declaration import Declaration
 from lapwing.workspace.declaring import ColumnInput, declare
 from lapwing.workspace.draft import Draft
 from lapwing.workspace.settings import FILE
-from lapwing.workspace.toml import with_entry
+from lapwing.workspace.toml import with_entry, without_section
 from lapwing.workspace.workspace import Workspace
 
 _SUFFIXES: Final = (*FILES, DATABASES[0])
@@ -150,6 +150,13 @@ def add_table(workspace: Workspace, population: str, new: NewTable, *, by: str) 
     text = table.text(workspace.folder, population)
     workspace.rewrite(population, lambda before: _with(before, text), by=by)
     return table
+
+
+def remove_table(workspace: Workspace, population: str, table: str, *, by: str = "custodian") -> None:
+    """Take a table out of lapwing.toml. What was asked about it stays in the ledger, and what it cost stays spent."""
+    known = workspace.settings.declared(population).population.table(table).name
+    file, path = str(workspace.folder / FILE), ("populations", population, "tables", known)
+    workspace.rewrite(population, lambda text: without_section(file, text, path), by=by)
 
 
 def create_population(workspace: Workspace, draft: Draft, new: NewTable, *, by: str) -> Declaration:

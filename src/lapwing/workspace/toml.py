@@ -213,6 +213,33 @@ def with_entry(file: str, text: str, path: tuple[str, ...], given: Any) -> str:
     return after
 
 
+def without_section(file: str, text: str, path: tuple[str, ...]) -> str:
+    r"""Return the text of a file without one section, the sections in it and their comments; all else stays as it is.
+
+    Comments directly above a section are its own. What a program cannot take out for sure is refused.
+
+    >>> text = "# of a\n[a]\nx = 1\n[a.b]\n# y = 2\n# of c\n\n# of d\n[d]\nz = 3\n"
+    >>> without_section("lapwing.toml", text, ("a",)).splitlines()
+    ['# of d', '[d]', 'z = 3']
+    """
+    kept, above, is_inside = list[str](), list[str](), False
+    for line in text.splitlines():
+        header = _names(line, ()) if line.lstrip().startswith("[") else None
+        was_inside, is_inside = is_inside, is_inside if header is None else header[: len(path)] == path
+        if is_inside and not was_inside:
+            del kept[len(kept) - len(above) :]
+        elif was_inside and not is_inside:
+            kept += above
+        if not is_inside:
+            kept.append(line)
+        above = [*above, line] if line.lstrip().startswith("#") else []
+    after = "\n".join(kept).rstrip("\n") + "\n"
+    if _loaded(after) != _without_empty(_changed(tomllib.loads(text), path, None)):
+        reason, remedy = f"{'.'.join(path)} cannot be taken out by a program", "edit the file, then lapwing update"
+        raise SettingsError(file, Document(file, text).line(path), reason=reason, remedy=remedy)
+    return after
+
+
 def _loaded(text: str) -> dict[str, Any] | None:
     with suppress(tomllib.TOMLDecodeError):
         return _without_empty(tomllib.loads(text))

@@ -395,6 +395,27 @@ def test_a_table_is_not_added_twice(clinic) -> None:
     )
 
 
+def test_a_table_is_declared_anew_and_its_price_stays(clinic) -> None:
+    assert run(clinic, "count", "patients", "--epsilon", "1").code == 0
+    source, settings = str(clinic / "patients.csv"), clinic / "lapwing.toml"
+    before = settings.read_text()
+    for words, said in (
+        (("nobody", "--replace", "--source", source), "no table 'nobody'"),
+        (("patients", "--replace", "--source", source, "--person-key", "age"), "whose row it is never changes"),
+        (("patients", "--replace", "--source", source, "--integer", "weight=0..9"), "'weight' is not in patients"),
+    ):
+        assert said in run(clinic, "add", *words).err
+        assert settings.read_text() == before
+    assert run(clinic, "add", "patients", "--replace", "--source", source, "--integer", "age=0..99").code == 0
+    assert settings.read_text().count("\n[populations.clinic.tables.patients]\n") == 1
+    assert "0 to 99" in run(clinic, "tables").out
+    assert "sex" not in run(clinic, "tables").out
+    assert run(clinic, "remove", "patients").code == 0
+    assert "\n[populations.clinic.tables" not in settings.read_text()
+    assert "no table 'patients'" in run(clinic, "remove", "patients").err
+    assert spent(clinic) == "1"
+
+
 def test_a_column_that_was_left_out_is_filled_in_later(fresh) -> None:
     run(fresh, "add", "patients", "--source", str(fresh / "patients.csv"))
     settings = fresh / "lapwing.toml"
@@ -589,10 +610,10 @@ def test_a_table_that_went_bad_is_named_and_can_be_removed(fresh) -> None:
     assert run(fresh, "count", "a", "--epsilon", "1").code != 0
     told = " ".join(run(fresh, "update").out.split())
     assert "no question is answered: table b has no columns to be found" in told
-    assert "delete its section in lapwing.toml, then lapwing update" in told
-    settings = fresh / "lapwing.toml"
-    settings.write_text(settings.read_text().partition("[populations.clinic.tables.b]")[0])
-    assert run(fresh, "update").code == 0
+    assert "To do without it: lapwing remove TABLE" in told
+    removed = run(fresh, "remove", "b", "--json").json
+    assert (removed["table"], removed["tables"]) == ("b", ["a"])
+    assert run(fresh, "update").out.startswith("Nothing to do")
     assert run(fresh, "count", "a", "--epsilon", "1").code == 0
     assert spent(fresh) == "2"
 

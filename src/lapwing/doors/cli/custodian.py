@@ -27,7 +27,7 @@ from lapwing.workspace.creating import create
 from lapwing.workspace.settings import read_settings
 from lapwing.workspace.workspace import HEAD, KEY_FILE, open_workspace, renew_key
 
-_REMOVAL = "delete its section in lapwing.toml, then lapwing update; the account goes on as it stands"
+_REMOVAL = "lapwing remove TABLE; the account goes on as it stands"
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""Commands that declare a workspace (`lapwing init`) and its tables (`lapwing add`).
+"""Commands that declare a workspace (`lapwing init`) and its tables (`lapwing add`, `lapwing remove`).
 
 A workspace is made from options or, at a terminal, from questions, which end with the options that say the same.
 The columns of a table are options as well: --integer age=0..120 --category sex=F,M.
@@ -14,18 +14,20 @@ import click
 
 from lapwing.accounting.interpretation import budget_concerns
 from lapwing.doors.cli.commands import facts, json_option, say, tell, waiting
-from lapwing.doors.cli.options import Door, for_the_custodian
+from lapwing.doors.cli.options import Door, complete_tables, for_the_custodian
 from lapwing.doors.cli.overview import hints
 from lapwing.sources import named_source, require_no_password
 from lapwing.vocabulary.errors import BadQuestionError, LapwingError, ParameterError, SettingsError
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Adjacency
+from lapwing.workspace.changing import remove_table
 from lapwing.workspace.creating import create
 from lapwing.workspace.declaration import COLUMN_OPTIONS, KINDS, TABLE_OPTIONS, Declaration, Option
 from lapwing.workspace.declaring import declare, read_option, read_options, write_option, written_values
 from lapwing.workspace.draft import Draft, require_new
 from lapwing.workspace.misfits import Misfit
 from lapwing.workspace.settings import FILE, read_settings
+from lapwing.workspace.toml import without_section
 from lapwing.workspace.workspace import Workspace, open_workspace
 
 
@@ -245,6 +247,7 @@ def _under(prefix: str, said: Mapping[str, Any]) -> dict[str, Any]:
 @_declared
 @click.option("--number", multiple=True, hidden=True)
 @click.option("--take-all", is_flag=True, help="All other columns too, with the type the file says, without bounds.")
+@click.option("--replace", is_flag=True, help="Declare anew a table that is declared: what is not said again is gone.")
 @for_the_custodian
 def add(
     door: Door,
@@ -256,6 +259,7 @@ def add(
     schema: str,
     number: tuple[str, ...],
     take_all: bool,
+    replace: bool,
     **said: Any,
 ) -> None:
     """Add a table: its place, its person key, its columns.
@@ -272,12 +276,14 @@ def add(
     """
     settings = read_settings(door.folder)
     population = settings.declared(door.population)
-    if any(known.name == table for known in population.population.tables):
-        section = population.section
-        line = section.document.line((*section.path, "tables", table, "columns"))
+    path = (*population.section.path, "tables", table)
+    if replace:
+        population.population.table(table)  # refuses one that is not there
+    elif any(known.name == table for known in population.population.tables):
+        line = population.section.document.line((*path, "columns"))
         raise BadQuestionError(
             f"table {table} is declared already; its columns are at line {line} of {FILE}: edit them, then "
-            "lapwing update"
+            "lapwing update, or declare it anew with --replace"
         )
     for text in number:
         remedy = f"write --integer {text} for whole numbers, or --real {text}"
@@ -295,7 +301,7 @@ def add(
         take_all=take_all,
     )
     text = found.text(door.folder, population.population.name)
-    written = _write(door.folder / FILE, text, population.population.name, table)
+    written = _write(door.folder / FILE, text, population.population.name, table, out=path if replace else None)
     _tell_added(door, table, population.population.name, found, written)
 
 
@@ -307,10 +313,14 @@ class _Written:
     odd: list[Misfit]
 
 
-def _write(place: Path, text: str, population: str, table: str) -> _Written:
-    """Try the table, append it to lapwing.toml and bring the ledger along; a refusal leaves all as it was."""
+def _write(place: Path, text: str, population: str, table: str, *, out: tuple[str, ...] | None) -> _Written:
+    """Try the table, append it to lapwing.toml and bring the ledger along; a refusal leaves all as it was.
+
+    The section that it comes instead of is taken `out`.
+    """
     before = place.read_text(encoding="utf-8")
-    after = before.rstrip("\n") + "\n" + text
+    kept = before if out is None else without_section(str(place), before, out)
+    after = kept.rstrip("\n") + "\n" + text
     with _open_as_written(place.parent, after, table) as workspace:
         with waiting("opening the data"):
             found = workspace.try_update()
@@ -362,5 +372,34 @@ def _tell_added(door: Door, table: str, population: str, found: Declaration, wri
             *hints(written.odd, door.folder),
             ("next", None if written.others else f"lapwing preview count {table} --epsilon 0.1{where}"),
             *(("but", f"no question is answered: {failure}") for failure in written.others),
+        ),
+    )
+
+
+@click.command()
+@click.argument("table", shell_complete=complete_tables)
+@for_the_custodian
+def remove(door: Door, *, table: str) -> None:
+    """Take a table out of lapwing.toml, with its columns.
+
+    Nobody can ask about it any more. Its data is left alone, and what was asked about it stays in the ledger. Under the
+    same name it can be added again, with the person key that it had.
+
+    \b
+    lapwing remove patients
+
+    It costs nothing, and gives nothing back: what it cost stays spent.
+    """
+    with door.workspace() as workspace:
+        people = workspace.settings.declared(door.population).population
+        known = people.table(table).name
+        remove_table(workspace, people.name, known)
+        left = [one.name for one in workspace.settings.declared(people.name).population.tables]
+    door.tell(
+        {"table": known, "population": people.name, "tables": left},
+        facts(
+            ("removed", f"{known}, from population {people.name}"),
+            ("left", ", ".join(left) or "no table"),
+            ("spent", "what it cost stays spent"),
         ),
     )
