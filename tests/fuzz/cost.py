@@ -123,6 +123,7 @@ STATISTICS = (
     "corr({v}, {v})", "regr_slope({v}, {v})", "stddev({v})", "count(distinct pid)", "median({v})", "count({v})",
     "quantile_cont({v}, [0.1, 0.5, 0.9])", "sum({v}) / count(*)", "100.0 * count(*) filter (where {c}) / count(*)",
     "sum(case when {c} then 1 else 0 end)", "count_if({c})", "covar_pop({v}, {v})", "count(distinct place)",
+    "sqrt(avg({v}))",
 )  # fmt: skip
 GROUPS = (
     "sex", "place", "age", "smoker", "year(born)", "bins(age, 0, 18, 65, 120)", "floor(age / 10) * 10", "x{i}",

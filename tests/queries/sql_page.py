@@ -211,7 +211,7 @@ def _quotient(made: Quotient, row: dict[str, BoundedValue]) -> BoundedValue:
         return BoundedValue(key=(), value=None, low=None, high=None)
     above, below = (sum(w * row[name].value for name, w in parts) for parts in (made.above, made.below))  # type: ignore[operator]
     value = above if not made.below else Fraction(above) / Fraction(below) if below else 0
-    return made.rounded(BoundedValue(key=(), value=value, low=None, high=None))
+    return made.told(BoundedValue(key=(), value=value, low=None, high=None))
 
 
 def _estimates(release: PricedColumn, engine: Engine) -> dict:

@@ -1,6 +1,7 @@
 """How the rows of an answer are shown: order, filters, places, roots, samples; from released numbers alone."""
 
 import math
+from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 
@@ -111,9 +112,29 @@ def test_the_chance_to_err_of_a_sample_is_shared_with_its_rows() -> None:
 
 
 def test_what_is_rounded_keeps_its_bounds_outside() -> None:
-    told = Quotient((("a", Fraction(1)),), digits=1).rounded(BoundedValue(key=(), value=0.26, low=0.21, high=0.29))
+    told = Quotient((("a", Fraction(1)),), digits=1).told(BoundedValue(key=(), value=0.26, low=0.21, high=0.29))
     assert (told.value, told.low, told.high) == (0.3, 0.2, 0.3)
     assert math.isclose(told.high, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("cell", "told"),
+    [
+        ((9, 4, 16), (3, 2, 4)),
+        ((1, -3, 4), (1, 0, 2)),
+        ((-1, -3, 4), (0, 0, 2)),  # noise: the exact number may have a root
+        ((-2, -3, -1), (None, None, None)),  # it has none
+        ((None, 0, 4), (None, 0, 2)),
+        ((4, None, None), (2, None, None)),
+    ],
+)
+def test_a_root_lies_between_the_roots_of_the_bounds(cell, told) -> None:
+    of_root = Quotient((("a", Fraction(1)),), root=True)
+    found = of_root.told(BoundedValue(key=(), value=cell[0], low=cell[1], high=cell[2]))
+    assert (found.value, found.low, found.high) == told
+    rounded = replace(of_root, digits=1).told(BoundedValue(key=(), value=2, low=2, high=2))
+    assert (rounded.value, rounded.low, rounded.high) == (1.4, 1.4, 1.5)
+    assert of_root.words_with({"a": "avg"}) == "the square root of avg"
 
 
 def test_words_say_what_is_done_and_nothing_where_nothing_is() -> None:

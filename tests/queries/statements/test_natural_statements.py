@@ -30,7 +30,7 @@ class Written:
 
 
 NATURAL = Written(natural_statements, 145)
-FOREIGN = Written(foreign_statements, 142)
+FOREIGN = Written(foreign_statements, 143)
 HOUSES = [(written, house) for written in (NATURAL, FOREIGN) for house in written.source.HOUSES]
 
 

@@ -54,12 +54,14 @@ class Kept:
 class Quotient:
     """A weighted sum of columns over another: `above` and `below` have the weights; where nothing is below, it is 1.
 
-    Its bounds are those of the noise of all columns together: proofs/quotients.md. `digits` are those it is rounded to.
+    Its bounds are those of the noise of all columns together: proofs/quotients.md. Of a `root` the square root is told.
+    `digits` are those it is rounded to.
     """
 
     above: tuple[tuple[str, Fraction], ...]
     below: tuple[tuple[str, Fraction], ...] = ()
     digits: int | None = None
+    root: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -69,10 +71,16 @@ class Quotient:
     def words_with(self, names: Mapping[str, str]) -> str:
         """Return how it is computed, with what its columns are called."""
         sides = [[(names[name], weight) for name, weight in parts] for parts in (self.above, self.below) if parts]
-        return " over ".join(map(_summed, sides))
+        return f"{'the square root of ' * self.root}{' over '.join(map(_summed, sides))}"
 
-    def rounded(self, cell: BoundedValue) -> BoundedValue:
-        """Return a value as it is told: rounded to `digits`, its bounds outwards."""
+    def told(self, cell: BoundedValue) -> BoundedValue:
+        """Return a value as it is told: its root if that is asked for, rounded to `digits`, its bounds outwards.
+
+        Proof: proofs/quotients.md
+        """
+        return self._rounded(_root(cell) if self.root else cell)
+
+    def _rounded(self, cell: BoundedValue) -> BoundedValue:
         if self.digits is None or isinstance(cell.value, str):
             return cell
         unit = 10.0**self.digits
@@ -162,8 +170,7 @@ class Arrangement:
             return _squared(cell)
         if name not in self.roots or isinstance(cell.value, str):
             return cell
-        value, low, high = (None if n is None else math.sqrt(max(0, n)) for n in (cell.value, cell.low, cell.high))
-        return BoundedValue(key=cell.key, value=value, low=low, high=high)
+        return _root(cell)
 
     def confidences(self, name: str, confidence: Fraction) -> tuple[Fraction, ...]:
         """Return at which confidences a column is wanted: of the variance of a sample, also for its number of rows.
@@ -259,6 +266,17 @@ class Arrangement:
 
 
 AS_IT_IS: Final = Arrangement()
+
+
+def _root(cell: BoundedValue) -> BoundedValue:
+    """Return the square root of a number, which is taken as 0 below 0; it is missing where all it can be is below 0.
+
+    Proof: proofs/quotients.md
+    """
+    if isinstance(cell.value, str) or (cell.high is not None and cell.high < 0):
+        return BoundedValue(key=cell.key, value=None, low=None, high=None)
+    value, low, high = (None if n is None else math.sqrt(max(0, n)) for n in (cell.value, cell.low, cell.high))
+    return BoundedValue(key=cell.key, value=value, low=low, high=high)
 
 
 def _squared(cell: BoundedValue) -> BoundedValue:

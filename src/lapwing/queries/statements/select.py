@@ -214,7 +214,7 @@ class _Select:
                 ranks[name] = read_rank(item.node, self.finding(questions, aliases))
                 told.append(AnswerColumn(item, name, name))
             elif is_computed(item.node):
-                called_so = item.alias or (item.node.this.key if isinstance(item.node, exp.Window) else "ratio")
+                called_so = item.alias or _called(item.node)
                 name = _fresh(called_so, {*questions, *aliases, *made, *ranks} - {item.alias})
                 made[name] = self.computed(item.node, questions, aliases)
                 told.append(AnswerColumn(item, name, name))
@@ -273,6 +273,10 @@ class _Select:
         """Add the question of a statistic, and return the name of its column."""
         check_most("statistics", len(questions) + 1, MOST_STATISTICS)
         name, question = read_filtered(self.selected, node)
+        if hidden and isinstance(question, TopCategories):
+            raise BadQuestionError(
+                f"{node.sql('duckdb').lower()} is a category, and nothing is computed with it; select it by itself"
+            )
         told = (is_root(node), is_square(node), is_of_sample(node))
         known = [
             known
@@ -292,15 +296,16 @@ class _Select:
         return name
 
     def computed(self, node: exp.Expr, questions: dict[str, Question], taken: Iterable[str]) -> Quotient:
-        """Read arithmetic on statistics: a weighted sum of them, or one over another."""
+        """Read arithmetic on statistics: a weighted sum of them, or one over another, or the root of that."""
         node, digits = _rounded(node)
+        node, is_rooted = _under_root(node)
         above, below = self.fraction(node, questions, taken)
         if "" in above or "" in below or not above:
             raise BadQuestionError(
                 "a constant beside answers has no noise to tell of; write a multiple of an answer, or one answer over "
                 "another, such as 100.0 * count(*) filter (where smoker) / count(*)"
             )
-        return Quotient(tuple(above.items()), tuple(below.items()), digits)
+        return Quotient(tuple(above.items()), tuple(below.items()), digits, is_rooted)
 
     def fraction(self, node: exp.Expr, questions: dict[str, Question], taken: Iterable[str]) -> AnswerFraction:
         """Return the weights of the statistics above and below; a constant has the name ""."""
@@ -430,7 +435,7 @@ def _as_arithmetic(node: exp.Expr) -> exp.Expr | None:
 
 def is_computed(node: exp.Expr) -> bool:
     """Say whether a column of a SELECT computes with statistics."""
-    kinds = exp.Paren | exp.Neg | exp.Mul | exp.Div | exp.Add | exp.Sub | exp.Round | exp.Cast | exp.Nullif
+    kinds = exp.Paren | exp.Neg | exp.Mul | exp.Div | exp.Add | exp.Sub | exp.Round | exp.Sqrt | exp.Cast | exp.Nullif
     if isinstance(node, exp.RegrSlope) or is_of_answers(node):
         return True
     return (isinstance(node, kinds) and is_statistic(node)) or scaled_inside(node) is not None
@@ -449,6 +454,24 @@ def _rounded(node: exp.Expr) -> tuple[exp.Expr, int | None]:
             return node, as_int("digits", literal(places).value, least=0, most=12)
         case _:
             return node, None
+
+
+def _called(node: exp.Expr) -> str:
+    """Return what a column is called that computes with statistics and was given no name."""
+    if isinstance(node, exp.Window):
+        return str(node.this.key)
+    return "root" if isinstance(node, exp.Sqrt) else "ratio"
+
+
+def _under_root(node: exp.Expr) -> tuple[exp.Expr, bool]:
+    """Return what a square root is of, and whether there is one."""
+    inner = _as_arithmetic(node)
+    if inner is not None:
+        return _under_root(inner)
+    if isinstance(node, exp.Sqrt):
+        only(node, "this")
+        return node.this, True
+    return node, False
 
 
 def _read_union(tree: exp.Union, max_rows: int | None, max_groups: int | None) -> Selection:

@@ -295,7 +295,7 @@ def quotient_of_sums(
                 sum_margin(noise.event, tuple(sorted(map(abs, above.values()))), 1 - Fraction(chance)) if above else 0
             )
             found.append(BoundedValue.around(key, Fraction(value), far_off))
-    return [quotient.rounded(cell) for cell in found]
+    return [quotient.told(cell) for cell in found]
 
 
 def _chance_of_each(confidence: Exact, groups: int, *, overlap: bool) -> float:
@@ -374,7 +374,7 @@ def quotient_of_boxes(quotient: Quotient, columns: Mapping[str, Mapping[CellKey,
         ends = [one / other for one in (low, high) for other in (least, most)]
         reached = ends if told is None else [*ends, told]
         found.append(BoundedValue(key=key, value=told, low=min(reached), high=max(reached)))
-    return [quotient.rounded(cell) for cell in found]
+    return [quotient.told(cell) for cell in found]
 
 
 def _box(parts: Sequence[tuple[str, Fraction]], cells: Mapping[str, Any]) -> _Box:

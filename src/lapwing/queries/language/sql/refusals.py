@@ -99,6 +99,10 @@ _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Mul: ("arithmetic on answers", "compute with the answers instead, which costs nothing"),
     exp.Add: ("arithmetic on answers", "compute with the answers instead, which costs nothing"),
     exp.Sub: ("arithmetic on answers", "compute with the answers instead, which costs nothing"),
+    exp.Sqrt: (
+        "a square root here",
+        "that of an answer stands by itself, sqrt(avg({x})), and costs nothing more; of a row write {x} as it is",
+    ),
     exp.Round: ("ROUND here", "round the answers instead, which costs nothing"),
     exp.TimeToStr: (
         "a day as text",
