@@ -1,6 +1,8 @@
 """Synthesis at the door: one charge, stages in rounds, read back for nothing, over all budgets and adjacencies."""
 
 import json
+from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,8 +13,9 @@ import lapwing as lw
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.ledger.replay import verify
 from lapwing.publishing.population_model import PopulationModel
+from lapwing.publishing.saved_synthesis import replayed
 from lapwing.publishing.stages import GaussianPlan, PurePlan
-from lapwing.vocabulary.codec import digest
+from lapwing.vocabulary.codec import digest, to_record
 from lapwing.vocabulary.errors import (
     BadQuestionError,
     BudgetExceededError,
@@ -116,7 +119,7 @@ def test_one_column_and_two_are_synthesized_as_well(clinic, budget) -> None:
 
 
 @BOTH
-def test_what_a_failure_leaves_behind(ledger, budget, adjacency) -> None:
+def test_what_a_failure_leaves_behind(ledger, budget, adjacency, tmp_path) -> None:
     """Lost in the first stage it is charged anew, under a key never. Lost after the pairs, these stand."""
     broken = door(ledger, Broken(), adjacency=adjacency)
     with pytest.raises(EngineError):
@@ -140,6 +143,8 @@ def test_what_a_failure_leaves_behind(ledger, budget, adjacency) -> None:
         assert "triples, was lost" in str(rest.remark)
         assert ledger.account("clinic") == left, "it is not charged again"
         assert not rest.measured.pool.of_size(3)
+        _signed_anew(rest, tmp_path / "rest.json", remark=None)
+        assert "stage 4 was lost" in str(working.load_synthetic(tmp_path / "rest.json").remark)
     verify(ledger)
 
 
@@ -287,6 +292,23 @@ def test_a_saved_table_that_was_signed_anew_is_held_against_the_ledger(people, c
     path.write_text(json.dumps({**content, "digest": digest(content)}), encoding="utf-8")
     with pytest.raises(BadQuestionError, match=refusal):
         clinic.load_synthetic(path)
+
+
+def _signed_anew(table, path, **lies):
+    table.save(path)
+    content = json.loads(path.read_text(encoding="utf-8")) | lies
+    content.pop("digest")
+    path.write_text(json.dumps({**content, "digest": digest(content)}), encoding="utf-8")
+
+
+def test_a_saved_table_does_not_say_that_others_were_protected(people, clinic, tmp_path) -> None:
+    """Noise that hides three people is three times as large: with another unit the same numbers have other margins."""
+    unit, model = replace(people.offer.plan.unit, protects_groups_of=3), people.model.digest
+    with suppress(ValueError):  # under some budgets, other tables would have been measured
+        model = replayed(replace(people.offer.plan, unit=unit).stages(), list(people.released)).model.digest
+    _signed_anew(people, tmp_path / "people.json", unit=to_record(unit), model=model)
+    with pytest.raises(BadQuestionError, match="another unit of privacy than the ledger"):
+        clinic.load_synthetic(tmp_path / "people.json")
 
 
 @pytest.mark.one_budget("nothing is charged for a file")

@@ -67,12 +67,16 @@ _UNKNOWN: Final = "the ledger here does not know it, so nothing but the file say
 
 @frozen()
 class KnownSynthesis:
-    """What a ledger has of a synthesis: the event and the terms that were agreed, and what came out."""
+    """What a ledger has of a synthesis: the event and the terms that were agreed, and what came out.
+
+    `remark` is what it has to say of that: that a stage was lost, or that the data changed in between.
+    """
 
     event: Mapping[str, Any]
     terms: Mapping[str, Any]
     released: list[Released]
     versions: Mapping[str, int]
+    remark: str | None
 
 
 def columns_digest(offer: SynthesisOffer) -> str:
@@ -128,7 +132,8 @@ def read_synthesis(
             "another version of lapwing is not the same; take the rows that were saved, or synthesize here"
         )
     stale = {name: version for name, version in content["versions"].items() if versions.get(name) != version}
-    remarks = [*([content["remark"]] if content["remark"] else []), *([] if agreed else [_UNKNOWN])]
+    said = content["remark"] if agreed is None else agreed.remark
+    remarks = [*([said] if said else []), *([] if agreed else [_UNKNOWN])]
     remarks += [
         f"it is of version {version} of {name}, which has another one by now" for name, version in stale.items()
     ]
@@ -151,6 +156,7 @@ def _require_known(path: Path, content: Mapping[str, Any], offer: SynthesisOffer
         "other versions": (content["versions"], dict(known.versions)),
         "another table": (offer.table, known.terms["table"]),
         "other columns": (columns_digest(offer), known.terms["shown"]),
+        "another unit of privacy": (plan.unit, offer.population.unit),
         "another plan": (plan.terms(), {word: known.terms.get(word) for word in plan.terms()}),
         "another price": (to_record(plan.event), known.event),
     }

@@ -394,6 +394,14 @@ def _known(session: "Session") -> Callable[[str], KnownSynthesis | None]:
             terms=agreed["terms"],
             released=[one["released"] for one in outcomes],
             versions=outcomes[-1]["versions"],
+            remark=_remark_of([one.answer is not None for one in told], [one["versions"] for one in outcomes]),
         )
 
     return known
+
+
+def _remark_of(kept: Sequence[bool], versions: Sequence[Mapping[str, int]]) -> str | None:
+    """Return what the ledger says of a synthesis that lost a stage, or in which the data changed."""
+    lost = [] if all(kept) else [f"its stage {kept.index(False) + 1} was lost: it rests on the stages before"]
+    changed = ["the data got another version while it was made"] if any(one != versions[0] for one in versions) else []
+    return "; ".join([*lost, *changed]) or None
