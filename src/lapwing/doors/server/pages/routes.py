@@ -34,6 +34,7 @@ from lapwing.doors.server.pages import (
     signing_in_elsewhere,
     sql_page,
     study_page,
+    survey_page,
     survival_page,
     synthetic_page,
 )
@@ -94,6 +95,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *new_population.PAGES,
     *policy.PAGES,
     *sceptic_pages.PAGES,
+    *survey_page.PAGES,
     *proof_pages.PAGES,
 )
 
