@@ -150,7 +150,8 @@ def _table(told: Mapping[str, Any]) -> Table:
 
 
 def _column(told: Mapping[str, Any]) -> Column:
-    return Column(name=told["column"], type=_type(told), nullable=bool(told["nullable"]))
+    words: dict[str, Any] = {word: told_name(told[word]) for word in ("title", "unit", "description") if told.get(word)}
+    return Column(name=told["column"], type=_type(told), nullable=bool(told["nullable"]), **words)
 
 
 def _type(told: Mapping[str, Any]) -> ColumnType:
