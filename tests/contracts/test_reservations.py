@@ -18,7 +18,7 @@ from lapwing.ledger.reservation_states import (
     RoundOutcome,
 )
 from lapwing.ledger.states import MovedOnError
-from lapwing.vocabulary.codec import canonical, to_record
+from lapwing.vocabulary.codec import canonical, digest, to_record
 from lapwing.vocabulary.errors import (
     BudgetExceededError,
     LedgerDamagedError,
@@ -303,9 +303,16 @@ def replayed(records) -> Replay:
 
 
 def changed(records, kind: str, place: int, **fields):
-    """Return the records with other fields in the one of a kind at a place; a field that is None is left out."""
+    """Return the records with other fields in the one of a kind at a place; a field that is None is left out.
+
+    An opening then has the digest of what it says: who forges one makes that anew, too.
+    """
     at = [number for number, one in enumerate(records) if one["kind"] == kind][place]
     said = {name: value for name, value in {**records[at], **fields}.items() if value is not None}
+    if kind == "opening" and "digest" not in fields:
+        limits, charge = [said[name] for name in ("units", "dearest", "questions")], to_record(rounds().charge)
+        named = [said[name] for name in ("reserves", "if_lost") if name in said]
+        said["digest"] = digest([said["stream"], charge, limits, said["tables"], said["terms"], *named])
     return [*records[:at], said, *records[at + 1 :]]
 
 
@@ -317,6 +324,7 @@ def test_a_sound_ledger_is_replayed(sound) -> None:
     ("kind", "place", "fields", "wrong"),
     [
         ("opening", 0, {"questions": 2}, "does not say where its stream stands"),
+        ("opening", 0, {"digest": "00"}, "has the digest of another request"),
         ("opening", 0, {"questions": 0}, "has no number of rounds"),
         ("opening", 0, {"questions": 10**6}, "has no number of rounds"),
         ("opening", 0, {"units": 3}, "has units for what has none"),
