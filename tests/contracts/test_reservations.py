@@ -234,6 +234,24 @@ def test_what_is_stored_is_refused_as_well_where_the_table_is_not_allowed_or_the
     assert ledger.reservations.outcomes("r") == [first]
 
 
+def test_what_a_stream_has_answered_is_refused_where_its_table_is_not_allowed(ledger) -> None:
+    ledger.reservations.open(opening())
+    intend_one(ledger, "s", number=1, key="k", question="q", sealed=SEED)
+    ledger.streams.decide("s", number=1, answers=[(RoundOutcome.NO, "no")])
+    reads = [
+        lambda: ledger.streams.recalled("s", ["q"]),
+        lambda: intend_one(ledger, "s", number=2, key="k", question="q", sealed=SEED),
+        lambda: intend_one(ledger, "s", number=2, key="new", question="q", sealed=SEED),
+    ]
+    ledger.administration.limit_analyst("clinic", "ana", tables=["visits"], most=None)
+    for read in reads:
+        with pytest.raises(PolicyError, match="may ask about visits, and this is about patients"):
+            read()
+    ledger.administration.limit_analyst("clinic", "ana", tables=None, most=None)
+    assert set(reads[0]()) == {"q"}
+    ledger.reservations.close("s")
+
+
 def test_no_other_kind_has_the_name_of_streams() -> None:
     with pytest.raises(ParameterError, match="is the name of streams"):
         ReservationKind(name="stream", if_lost=IfLost.ENDS)

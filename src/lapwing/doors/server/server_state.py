@@ -55,6 +55,7 @@ class ServerState:
         self.explorers: LruCache[tuple[str, str, str], KeptExplorer] = LruCache(most=_MOST_SYNTHETIC)
         self.trouble: str | None = None
         self._admitted: LruCache[tuple[str, str], int] = LruCache()
+        self._limited: LruCache[tuple[str, str], tuple[int, bool]] = LruCache()
         self._doors: dict[tuple[str, str | None], Session] = {}
         self._lock = threading.Lock()
         self._settings = self._stamp()
@@ -86,6 +87,14 @@ class ServerState:
                 raise ProblemError.not_there()
             self._admitted.put((name, person.id), last)
         return last
+
+    def is_limited(self, name: str, person: Person, last: int) -> bool:
+        """Say whether a person may ask about some tables of a population only; `last` is the ledger's last entry."""
+        known = self._limited.get((name, person.id))
+        if known is None or known[0] != last:
+            known = last, self.ledger.population(name).analyst(person.id).tables is not None
+            self._limited.put((name, person.id), known)
+        return known[1]
 
     def session(self, population: str, person: Person, body: Any = None) -> Session:
         """Return a session of its own for one request of a person, who is the analyst.
