@@ -120,14 +120,14 @@ class Affine:
         half = self.constants + 2 ** (_SHIFT - 1)
         if self._farthest < _EXACT:
             told = self.factors.T.astype(np.float64) @ centred.T.astype(np.float64) + half[:, None].astype(np.float64)
-            return np.floor(told * 0.5**_SHIFT).astype(np.int64).T
+            return np.asarray(np.floor(told * 0.5**_SHIFT), np.int64).T
         return np.asarray((centred @ self.factors + half) >> _SHIFT, np.int64)
 
     @property
     def _farthest(self) -> int:
         """How far a sum, or a part of one, can be from 0 for columns within their range: a public number."""
         each = HALF_RANGE * np.abs(self.factors).sum(axis=0) + np.abs(self.constants)
-        return int(each.max(initial=0)) + 2 ** (_SHIFT - 1)
+        return int(np.max(each, initial=0)) + (1 << _SHIFT - 1)
 
     @property
     def real(self) -> "tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]":
