@@ -212,6 +212,7 @@ def test_stocks_that_are_none_are_refused_before_the_charge(clinic, budget) -> N
         (lw.count("patient"), {"until": "sex"}, "until = .sex. is no column of days"),
         (lw.count("patient"), {"until": "unheard"}, "unheard"),
         (lw.count("patient"), {"until": 7}, "is no column of days"),
+        (lw.count("patient"), {"until": "joined"}, "is the day on which people come"),
         (lw.count("patient"), {"period": lw.first_of("visit.recorded_on")}, "is no column of days"),
         (lw.count("patient"), {"releases": 200}, "is declared until 2030-12-31"),
     ):

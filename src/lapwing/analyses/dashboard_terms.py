@@ -200,6 +200,9 @@ def _who_came_and_left(
     if not isinstance(question, CountPeople):
         raise BadQuestionError(_ONLY_PEOPLE)
     came, left = (_day_of_person(*each, question, population) for each in (("period", period), ("until", until)))
+    if left == came:
+        remedy = "name the column with the day on which a person leaves"
+        raise ParameterError("until", until, reason="is the day on which people come", remedy=remedy)
     opens = min(grid.first, came.type.first or grid.first) if isinstance(came.type, Date) else grid.first
     edges = [opens, *grid.edges[1:]]
     both = (col(left.name) >= col(came.name)) & (col(came.name) >= opens)
