@@ -130,7 +130,16 @@ def test_no_other_shares_of_the_price_have_a_smaller_sum_of_variances(unit) -> N
         factors = np.exp(np.random.default_rng(number).normal(0, 0.3, len(weights)))
         tried = {s: v * f for (s, v), f in zip(measured.variances.items(), factors, strict=True)}
         stretch = sum(moved[s] / v for s, v in tried.items()) / used
-        assert sum(weights[s] * v * stretch for s, v in tried.items()) > measured.cells
+        assert sum(weights[s] * v * stretch for s, v in tried.items()) > measured.off
+
+
+def test_tables_of_few_cells_and_of_many_have_nearly_the_same_noise() -> None:
+    codes = (3, 11, 9, 3, 7, 2, 2, 2, 2, 6, 7, 5, 2, 2, 2, 2)
+    pairs = list(itertools.combinations(range(16), 2))
+    noise = [math.sqrt(gaussian(wanted=pairs, codes=codes).variance(axes, (1, 1))) for axes in pairs]
+    assert max(noise) < 1.2 * min(noise), "from 4 to 99 cells"
+    by_itself = math.sqrt(len(pairs) * 25)
+    assert max(noise) < 0.61 * by_itself
 
 
 @pytest.mark.parametrize("make", [gaussian, geometric])
@@ -140,14 +149,14 @@ def test_it_is_better_than_each_table_by_itself(make) -> None:
     together, alone = make(wanted=pairs, codes=codes), 0.0
     for axes in pairs:
         shared = {"variance": "375"} if make is gaussian else {"epsilon": str(Fraction(2, 150))}
-        alone += make(wanted=[axes], codes=codes, **shared).cells
-    assert together.cells < 0.6 * alone
+        alone += make(wanted=[axes], codes=codes, **shared).off
+    assert together.off < 0.6 * alone
 
 
-def test_the_sum_of_variances_is_that_of_all_cells() -> None:
+def test_the_weighted_variances_are_those_of_all_cells() -> None:
     for measured in (gaussian(), geometric()):
-        cells = sum(math.prod(CODES[a] for a in axes) * measured.variance(axes, (1, 1)) for axes in PAIRS)
-        assert measured.cells == pytest.approx(cells)
+        cells = sum(math.sqrt(math.prod(CODES[a] for a in axes)) * measured.variance(axes, (1, 1)) for axes in PAIRS)
+        assert measured.off == pytest.approx(cells)
     assert set(gaussian().variances) == {(), (0,), (1,), (2,), *PAIRS}
 
 
@@ -211,7 +220,7 @@ def test_reaches_of_sums_are_long_enough_by_the_exact_law(scale, weights) -> Non
     """The law of the sum, by convolution on a lattice of tenths; a reach that is three quarters of it is too short."""
     tenths = np.rint(np.array(weights) * 10).astype(int)
     reach = measurements._reach_of_sum(Fraction(scale), np.array(weights), 0.05)
-    quick = measurements._chernoff(float(Fraction(scale)) * np.array(weights), np.ones(len(weights), int), 0.05)
+    quick = measurements.chernoff(float(Fraction(scale)) * np.array(weights), np.ones(len(weights), int), 0.05)
     far = math.ceil(30 * float(Fraction(scale))) + 2
     draws = np.arange(-far, far + 1)
     one = np.exp(-np.abs(draws) / float(Fraction(scale)))

@@ -41,13 +41,14 @@ def many_visits(people: int = 400) -> pa.Table:
 
 def by_hand(keys: list[str], shape: list[int]) -> np.ndarray:
     """Return the rows in each cell by stratum, with plain DuckDB; those of people with more rows come last."""
-    visits = many_visits()  # noqa: F841 - the statement below reads it by its name
     stratum = "case when k <= 1 then 0 when k <= 2 then 1 when k <= 5 then 2 else 3 end"
     many = "select *, count(*) over (partition by id) as k from visits where id is not null"
     asked = f"select {stratum}, {', '.join(keys)}, count(*) from ({many}) group by all"  # noqa: S608 - codes of a test
     table = np.zeros([4, *shape], int)
-    for *cell, rows in duckdb.sql(asked).fetchall():
-        table[tuple(cell)] = rows
+    with duckdb.connect() as bare:
+        bare.register("visits", many_visits())
+        for *cell, rows in bare.execute(asked).fetchall():
+            table[tuple(cell)] = rows
     return table
 
 

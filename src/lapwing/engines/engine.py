@@ -429,7 +429,7 @@ def possible_people(aggregate: Aggregate, columns: Sequence[NDArray[Any]]) -> In
         low, high = bounds(term)
         _require(column.dtype == np.int64 and not np.ma.is_masked(column), "a number that is not whole")
         _require(not len(column) or low <= column.min() <= column.max() <= high, "a number beyond its bounds")
-    return np.column_stack([np.asarray(column) for column in columns])
+    return np.stack([np.asarray(column) for column in columns]).T
 
 
 def _rows_fit(bounding: BoundedRowsPerPerson, parts: int, numbers: Sequence[int]) -> bool:

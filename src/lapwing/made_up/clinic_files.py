@@ -146,7 +146,8 @@ class ParquetFiles:
     ...     with ParquetFiles(folder) as files:
     ...         files.add("visit", {"person_id": np.arange(3), "kind": Named(np.array([0, 1, 0]), ("home", "clinic"))})
     ...         files.add("visit", {"person_id": np.arange(9), "kind": Named(np.zeros(9, int), ("home", "clinic"))})
-    ...     duckdb.sql(f"SELECT kind, count(*) FROM '{folder}/visit.parquet' GROUP BY kind ORDER BY kind").fetchall()
+    ...     with duckdb.connect() as read:
+    ...         read.sql(f"SELECT kind, count(*) FROM '{folder}/visit.parquet' GROUP BY kind ORDER BY kind").fetchall()
     [('clinic', 1), ('home', 11)]
     """
 

@@ -1,9 +1,11 @@
 """How the wanted tables are measured, chosen before data is read: the best noise under each kind of budget.
 
 Two ways, with the same algebra behind them. Gaussian noise goes on the *residuals* of the wanted tables
-(`residual_basis`), with the sigmas that make the sum of all variances least; no other Gaussian noise of that price does
-better. Under a pure budget that is not so: a residual moves far in L1 norm. There, geometric noise goes on the cells of
-a few whole tables that cover the wanted ones, and what several of them say about one residual is averaged by precision.
+(`residual_basis`), with the sigmas that make a sum of all variances least; no other Gaussian noise of that price does
+better. In that sum a cell of a small table counts for more than one of a large table, so that all tables have nearly
+the same noise. Under a pure budget a residual is no help, as it moves far in L1 norm. There, geometric noise goes on
+the cells of a few whole tables that cover the wanted ones, and what several of them say about one residual is averaged
+by precision.
 
 Either way a residual s comes out with covariance v_s times the centring of its columns, and so every variance is
 a sum of v_s, in closed form. Proof: proofs/published_marginals.md
@@ -65,8 +67,8 @@ class Measurement:
     codes: tuple[int, ...]
     counted: tuple[Axes, ...]
     variances: Mapping[Axes, float]
-    cells: float
-    """The sum of the variances of all cells of the wanted tables: what is least among ways to measure."""
+    off: float
+    """The sum of the weighted variances of all cells of the wanted tables: what is least among ways to measure."""
 
     @property
     @abstractmethod
@@ -285,12 +287,17 @@ def centred(table: Table) -> Table:
 
 
 def weights_of_variances(codes: Sequence[int], wanted: Iterable[Axes]) -> dict[Axes, float]:
-    """Return c_s for each residual: the variances of all cells of the wanted tables are the sum of c_s v_s."""
+    """Return c_s for each residual: the weighted variances of all cells of the wanted tables are the sum of c_s v_s.
+
+    A cell has the weight 1/√n in a table of n cells. With 1 tables of many cells would be sharper than others, with
+    1/n those of few; with this all tables have nearly the same noise.
+    """
     weights = dict[Axes, float]()
     for axes in wanted:
         spend(2 ** len(axes))
+        each = 1 / math.sqrt(math.prod(codes[a] for a in axes))
         for inner in subsets(axes):
-            own = math.prod(codes[a] - 1 if a in inner else 1 / codes[a] for a in axes)
+            own = each * math.prod(codes[a] - 1 if a in inner else 1 / codes[a] for a in axes)
             weights[inner] = weights.get(inner, 0.0) + own
     return {axes: weights[axes] for axes in sorted(weights, key=lambda axes: (len(axes), axes))}
 
@@ -298,7 +305,7 @@ def weights_of_variances(codes: Sequence[int], wanted: Iterable[Axes]) -> dict[A
 def gaussian_residuals(
     codes: tuple[int, ...], wanted: Sequence[Axes], unit: PrivacyUnit, event: GaussianNoise
 ) -> GaussianResiduals:
-    """Return the Gaussian measurement of the residuals whose sum of variances is least at the price of `event`.
+    """Return the Gaussian measurement of the residuals whose weighted variances are least at the price of `event`.
 
     Of a residual that moves by p in squared length at the price mu², and counts c: v ∝ √(p/c), with Σ p/v = mu². Sigmas
     are then rounded up; that they cost no more than `event` is checked by the mechanism, in fractions.
@@ -322,7 +329,7 @@ def gaussian_residuals(
         codes=codes,
         counted=tuple(cover(codes, wanted)),
         variances=variances,
-        cells=sum(weights[axes] * variances[axes] for axes in weights),
+        off=sum(weights[axes] * variances[axes] for axes in weights),
         mechanism=ResidualMechanism(codes=codes, sigmas=sigmas, unit=unit, event=event),
     )
 
@@ -340,13 +347,13 @@ def geometric_cover(
     noise = 1 / (math.cosh(1 / mechanism.event.scale) - 1)  # the variance of one draw
     variances = {inner: noise / precision for inner, precision in precisions.items()}
     weights = weights_of_variances(codes, wanted)
-    cells = sum(weights[inner] * variances[inner] for inner in weights)
-    return GeometricCover(codes=codes, counted=tables, variances=variances, cells=cells, mechanism=mechanism)
+    off = sum(weights[inner] * variances[inner] for inner in weights)
+    return GeometricCover(codes=codes, counted=tables, variances=variances, off=off, mechanism=mechanism)
 
 
 @lru_cache(maxsize=64)
 def _best_cover(codes: tuple[int, ...], wanted: tuple[Axes, ...]) -> tuple[tuple[Axes, ...], Mapping[Axes, float]]:
-    """Return the cover, of a few that are tried, for which noise of one price has the least sum of variances.
+    """Return the cover, of a few that are tried, for which noise of one price has the least weighted variances.
 
     One table at the whole price may be far better than many that share it: their scales add up. With it comes how
     precisely all of its tables together tell each residual, if a draw has the variance 1.
@@ -363,8 +370,8 @@ def _best_cover(codes: tuple[int, ...], wanted: tuple[Axes, ...]) -> tuple[tuple
             for inner in subsets(axes):
                 if inner in precisions:
                     precisions[inner] += _precision(codes, axes, inner)
-        cells = len(tables) ** 2 * sum(weight / precisions[inner] for inner, weight in weights.items())
-        best.append((cells, tables, precisions))
+        off = len(tables) ** 2 * sum(weight / precisions[inner] for inner, weight in weights.items())
+        best.append((off, tables, precisions))
     _, tables, precisions = min(best, key=lambda one: one[0])
     return tables, precisions
 

@@ -56,7 +56,7 @@ def measurement_for(
     def geometric(epsilon: Fraction) -> Measurement:
         return of(geometric_cover(codes, wanted, alone, epsilon))
 
-    return min(_ways(target, budget, wanted, gaussian, geometric), key=lambda one: one.cells)
+    return min(_ways(target, budget, wanted, gaussian, geometric), key=lambda one: one.off)
 
 
 def _ways(

@@ -89,7 +89,7 @@ class RowStrata(Measurement):
             codes=people.codes,
             counted=people.counted,
             variances={axes: sum(one.variances[axes] for one in strata) for axes in people.variances},
-            cells=squares * people.cells,
+            off=squares * people.off,
             caps=caps,
             strata=strata,
             price=price,
@@ -147,7 +147,7 @@ def _times(people: Measurement, cap: int, wanted: Sequence[Axes], unit: PrivacyU
             sigmas: Mapping[Axes, Fraction] = {axes: cap * sigma for axes, sigma in one.sigmas.items()}
             variances = {axes: cap**2 * variance for axes, variance in people.variances.items()}
             mechanism = ResidualMechanism(codes=people.codes, sigmas=sigmas, unit=more, event=one.event)
-            return replace(people, variances=variances, cells=cap**2 * people.cells, mechanism=mechanism)
+            return replace(people, variances=variances, off=cap**2 * people.off, mechanism=mechanism)
         case GeometricCover(mechanism=geometric):
             epsilon = geometric.event.l1_sensitivity / geometric.event.scale
             return geometric_cover(people.codes, wanted, more, epsilon)

@@ -233,7 +233,8 @@ def test_adding_reads_no_row(fresh) -> None:
     for people, kind in ((2000, "parquet"), (3, "parquet"), (2000, "csv"), (3, "csv")):
         write_patients(fresh, people)
         if kind == "parquet":
-            duckdb.read_csv(str(fresh / "patients.csv")).write_parquet(str(fresh / "p.parquet"))
+            with duckdb.connect() as bare:
+                bare.read_csv(str(fresh / "patients.csv")).write_parquet(str(fresh / "p.parquet"))
         source = fresh / ("p.parquet" if kind == "parquet" else "patients.csv")
         (fresh / "lapwing.toml").write_text(before)
         assert run(fresh, "add", f"t{len(texts)}", "--source", str(source), *DECLARED).code == 0

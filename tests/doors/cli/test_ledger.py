@@ -79,7 +79,8 @@ def test_an_export_can_be_checked_by_anyone(used, quick_path) -> None:
 def test_an_export_never_overwrites(used, quick_path) -> None:
     path = quick_path / "ledger.parquet"
     assert run(used, "ledger", "export", str(path)).code == 0
-    assert len(duckdb.read_parquet(str(path)).fetchall()) == 7
+    with duckdb.connect() as bare:
+        assert len(bare.read_parquet(str(path)).fetchall()) == 7
     assert "is there already" in run(used, "ledger", "export", str(path)).err
     assert "a folder that is not there" in run(used, "ledger", "export", str(quick_path / "no" / "l.json")).err
 

@@ -33,6 +33,8 @@ from lapwing.doors.server.pages import (
     signing_in,
     signing_in_elsewhere,
     sql_page,
+    study_page,
+    survival_page,
     synthetic_page,
 )
 from lapwing.doors.server.pages.asked_cohorts import AskedCohorts
@@ -80,6 +82,8 @@ PAGES: Final[tuple[Page, ...]] = (
     *compare_page.PAGES,
     *model_page.PAGES,
     *over_time_page.PAGES,
+    *study_page.PAGES,
+    *survival_page.PAGES,
     *saved_pages.PAGES,
     Page(path=P + "/answers/{key}", show=answer_pages.show_answer, operation="answer"),
     Page(path=P + "/answers/{key}/csv", show=answer_pages.save_csv, operation="answer"),
