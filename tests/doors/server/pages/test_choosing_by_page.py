@@ -30,6 +30,8 @@ def test_one_name_is_released_for_the_price_of_one_question(pages, budget) -> No
     assert charges(pages) == before + 1
     answer = ana.get(sent.headers["location"])
     assert answer.status_code == 200
+    assert "No other of them has an answer that is over" in text_of(answer)
+    assert "±" not in text_of(answer), "a name is off by nothing"
     with lw.open(pages.door.folder, analyst="ana") as session:
         asked = {"men": lw.count("patient", "sex = 'M'"), "very old": lw.count("patient", "age >= 99")}
         assert str(session.choose(asked, epsilon="1").value) in text_of(answer)

@@ -11,6 +11,8 @@ TOKEN: Final = "YOUR_TOKEN"  # noqa: S105 - the word that stands where a token g
 
 def kind_of(question: dict[str, Any]) -> str:
     """Return which kind of question it was, as the builder calls it; other kinds by their own name."""
+    if question["ask"] == "best_of":
+        return "choice"
     if question["ask"] != "count":
         return question["ask"] if question["ask"] in {"funnel", "sql"} else "other"
     return {0: "count", 1: "groups"}.get(len(question.get("by", [])), "grid")
