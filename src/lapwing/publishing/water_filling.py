@@ -47,8 +47,8 @@ class Worth:
     def curvature(self) -> dict[Axes, float]:
         """c_s: how much a unit of variance of each residual counts.
 
-        Tables are reweighted by their standard deviation until the sum of squares is one of absolute errors. Of cohorts
-        the squares count: each is asked for by itself, and none should be far off.
+        Tables are reweighted by their standard deviation until the sum of squares is one of absolute errors, and cohorts
+        until it is one of fourth powers: each of them is asked for by itself, and none should be far off.
         """
         inner, outer = self._factors()
         seen = {
@@ -61,14 +61,12 @@ class Worth:
                 spend(2 ** len(w))
                 for s, factor in factors.items():
                     found[s] = found.get(s, 0.0) + weights[w] * factor
-            if self.ordered is not None:
-                break
             low = [s for s in found if len(s) <= _PAIR]
             length = {s: math.prod(1 - 1 / self.codes[a] for a in s) for s in low}
             variances = {s: math.sqrt(length[s] / found[s]) for s in low}
             for w, factors in seen.items():
                 sd = math.sqrt(sum(variances[s] * factor for s, factor in factors.items() if len(s) <= _PAIR))
-                weights[w] = self.cells(w) / sd
+                weights[w] = self.cells(w) / sd if self.ordered is None else sd**2
         return {s: found[s] for s in sorted(found, key=lambda s: (len(s), s))}
 
     def _factors(self) -> tuple[list[float], list[float]]:
