@@ -47,8 +47,8 @@ class Worth:
     def curvature(self) -> dict[Axes, float]:
         """c_s: how much a unit of variance of each residual counts.
 
-        Tables are reweighted by their standard deviation until the sum of squares is one of absolute errors, and cohorts
-        until it is one of fourth powers: each of them is asked for by itself, and none should be far off.
+        Tables are reweighted by their standard deviation until the sum of squares is one of absolute errors, and
+        cohorts until it is one of fourth powers: each is asked for by itself, and none should be far off.
         """
         inner, outer = self._factors()
         seen = {
