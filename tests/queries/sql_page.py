@@ -29,7 +29,7 @@ from lapwing.queries.language.sql.nodes import parsed
 from lapwing.queries.planning.plan import BoundedValue, ChosenMeaning, Family, NoisyMeaning, Plan, Scale
 from lapwing.queries.planning.planner import plan_together
 from lapwing.queries.planning.presentation import Arrangement, Quotient
-from lapwing.queries.statements.flattening import flatten
+from lapwing.queries.statements.flattening import flatten, with_from
 from lapwing.queries.statements.select import Selection, read_sql
 from lapwing.queries.statistics import is_statistic
 from lapwing.queries.statistics.postprocessing import RowsOfSums
@@ -154,7 +154,7 @@ def _unlike_union(
 
 def _are_numbers(statement: Statement) -> list[bool]:
     """Say of each column whether it is a number, and no key."""
-    return [is_statistic(item.node) for item in items_of(flatten(parsed(statement.plain)))]  # type: ignore[arg-type]
+    return [is_statistic(item.node) for item in items_of(flatten(with_from(parsed(statement.plain))))]  # type: ignore[arg-type]
 
 
 def _unlike_numbers(

@@ -147,7 +147,11 @@ def test_all_weights_are_scaled() -> None:
     [
         ("avg(x / 100)", "avg(x) / 100"),
         ("sum((x / 3))", "sum(x) / 3"),
-        ("avg(0.1 * x)", "avg(x) * 0.1"),
+        ("avg(0.1 * x)", "avg(x) / 10"),
+        ("avg(1.6 * x - 3)", "avg(x * 8 - 3 * 5) / 5"),
+        ("avg(x + (y - x) / 3.0)", "avg(x * 3 + (y - x)) / 3"),
+        ("sum(power(x / 1.75, 2))", "sum(power(x, 2)) * 16 / 49"),
+        ("avg(x / 4 + y)", None),
         ("avg(x * 2)", None),  # a multiple on the grid
         ("avg(x * 0.25)", None),
         ("avg(x + 1)", None),

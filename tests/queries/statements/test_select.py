@@ -362,7 +362,6 @@ HOSTILE = [
     "select sum(coalesce(born, 0)) from patients",
     "select avg(bmi::int) from patients",
     "select avg(left(city, 2)) from patients",
-    "select sum(0.1 * age + 1) from patients",
     "select sum(city) from patients",
     "select sum(code) from codes",
     "select avg(*) from patients",

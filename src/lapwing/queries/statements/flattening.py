@@ -16,6 +16,7 @@ from lapwing.queries.statistics import is_statistic
 from lapwing.vocabulary.exact import check_most
 
 _OUTSIDE = {"expressions", "from_", "where", "order", "limit", "offset", "with_"}
+_ONE_NUMBER = {"expressions", "from_", "joins", "where"}
 _INSIDE = {"expressions", "from_", "joins", "where", "group", "having"}
 
 
@@ -48,6 +49,36 @@ def flatten(tree: exp.Select) -> exp.Select:
     for number, _ in enumerate(flat.walk(), start=1):
         check_most("parts", number, MOST_NODES)
     return flat
+
+
+def with_from(tree: exp.Select) -> exp.Select:
+    """Return a SELECT of numbers that are SELECTs themselves as one about the table of the first of them.
+
+    select (select count(*) from a where x) / (select count(*) from b) means select count(*) / (select count(*) from b)
+    from a where x: neither sees a row of the other.
+    """
+    found = tree.find(exp.Subquery)
+    inside = None if found is None else found.this
+    if tree.args.get("from_") is not None or not isinstance(inside, exp.Select) or _given(inside) - _ONE_NUMBER:
+        return tree
+    if len(inside.expressions) != 1 or not is_statistic(inside.expressions[0]) or _given(tree) - {"expressions"}:
+        return tree
+    about = inside.copy()
+    number = about.expressions[0].unalias()
+
+    def taken(node: exp.Expr) -> exp.Expr:
+        return exp.Paren(this=number) if node is found else node
+
+    about.set("expressions", [_named_as(node.transform(taken, copy=False)) for node in tree.expressions])
+    return about
+
+
+def _named_as(node: exp.Expr) -> exp.Expr:
+    """Return a column without the brackets that stood around all of it."""
+    inner = node.unalias()
+    while isinstance(inner, exp.Paren):
+        inner = inner.this
+    return exp.Alias(this=inner, alias=node.args["alias"]) if isinstance(node, exp.Alias) else inner
 
 
 def _clauses(tree: exp.Select) -> list[tuple[str, exp.Expr]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import gcd, lcm
 from typing import TypeAlias
 
 from sqlglot import exp
@@ -12,9 +13,12 @@ from lapwing.queries.language.sql.nodes import COMPARISONS, chain, literal, only
 from lapwing.queries.language.sql.reader import Reader
 from lapwing.queries.planning.presentation import Arrangement, Kept
 from lapwing.queries.planning.windows import Place, Sorting
+from lapwing.queries.statements.window_clauses import Find
+from lapwing.queries.statistics import is_statistic
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import as_int, exact
 from lapwing.vocabulary.frozen import frozen
+from lapwing.vocabulary.wording import format_exact
 
 
 @frozen(kw_only=False)
@@ -29,9 +33,9 @@ class AnswerColumn:
 
 
 def read_arrangement(
-    select: exp.Query, reader: Reader, items: list[SelectItem], told: Sequence[AnswerColumn]
+    select: exp.Query, reader: Reader, items: list[SelectItem], told: Sequence[AnswerColumn], find: Find | None = None
 ) -> Arrangement:
-    """Return how the rows of the answer are shown."""
+    """Return how the rows of the answer are shown; `find` asks for what only HAVING or ORDER BY name."""
     names = {one.by: one.heading for one in told if isinstance(one.by, int)}
     order, having = select.args.get("order"), select.args.get("having")
     if order is not None:
@@ -39,8 +43,10 @@ def read_arrangement(
     limit, offset = (_number(reader, select.args.get(name)) for name in ("limit", "offset"))
     return Arrangement(
         names=tuple(names.get(place) for place in range(max(names, default=-1) + 1)),
-        having=() if having is None else tuple(_kept(reader, having, items, told)),
-        order=() if order is None else tuple(one for node in order.expressions for one in _sorting(node, items, told)),
+        having=() if having is None else tuple(_kept(reader, having, items, told, find)),
+        order=()
+        if order is None
+        else tuple(one for node in order.expressions for one in _sorting(node, items, told, find)),
         first=limit,
         skipped=offset or 0,
     )
@@ -59,31 +65,38 @@ def _number(reader: Reader, node: exp.Expr | None) -> int | None:
     return as_int("limit", exact("number", most.value if isinstance(most, Literal) else most), least=0)
 
 
-def _sorting(node: exp.Expr, items: list[SelectItem], told: Sequence[AnswerColumn]) -> list[Sorting]:
+def _sorting(node: exp.Expr, items: list[SelectItem], told: Sequence[AnswerColumn], find: Find | None) -> list[Sorting]:
     """Return what the rows are ordered by: a column, or with ALL every one, from the left to the right."""
     only(node, "this", "desc", "nulls_first")
     everything = isinstance(node.this, exp.Var) and str(node.this.this).casefold() == "all"
     if everything:
         only(node.this, "this")
-    chosen = told if everything else [_told(node.this, items, told, "ORDER BY")]
+    chosen = told if everything else [_told(node.this, items, told, "ORDER BY", find)]
     falling, gaps_first = bool(node.args.get("desc")), bool(node.args.get("nulls_first"))
     return [Sorting(one.by, one.name, falling, gaps_first) for one in chosen]
 
 
-def _told(node: exp.Expr, items: list[SelectItem], told: Sequence[AnswerColumn], clause: str) -> AnswerColumn:
+def _told(
+    node: exp.Expr, items: list[SelectItem], told: Sequence[AnswerColumn], clause: str, find: Find | None
+) -> AnswerColumn:
     item = at_place(node, items, clause) or called(node, items)
     for one in told:
         if one.item is item or (item is None and is_same(one.item.node, node)):
             for part in node.walk():  # the same stands in the SELECT, where it was read
                 only(part, *part.args)
             return one
+    if item is None and find is not None and is_statistic(node):
+        place, name = find(node)
+        return AnswerColumn(SelectItem(None, node), place, name)
     raise BadQuestionError(
         f"{clause} sees released numbers only, so it names what the SELECT tells; select it as well, or name a column "
         "of the SELECT by its place"
     )
 
 
-def _kept(reader: Reader, having: exp.Expr, items: list[SelectItem], told: Sequence[AnswerColumn]) -> list[Kept]:
+def _kept(
+    reader: Reader, having: exp.Expr, items: list[SelectItem], told: Sequence[AnswerColumn], find: Find | None
+) -> list[Kept]:
     only(having, "this")
     kept = list[Kept]()
     for node in chain(having.this) if isinstance(having.this, exp.And) else [having.this]:
@@ -101,7 +114,7 @@ def _kept(reader: Reader, having: exp.Expr, items: list[SelectItem], told: Seque
         for comparison, left, right in pairs:
             if isinstance(left, exp.Literal | exp.Neg):
                 comparison, left, right = FLIPPED[comparison], right, left  # noqa: PLW2901 - the same, read from the right
-            one = _told(left, items, told, "HAVING")
+            one = _told(left, items, told, "HAVING", find)
             limit = reader.value(right)
             number = limit.value if isinstance(limit, Literal) else None
             if not isinstance(number, int | Fraction | str) or isinstance(number, bool):
@@ -127,21 +140,89 @@ def _number_alone(part: AnswerFraction) -> Fraction | None:
 
 
 def scaled_inside(node: exp.Expr) -> exp.Expr | None:
-    """Return avg(x / 100) as avg(x) / 100, and a sum so: the answer is scaled, and no row rounded. Else None."""
+    """Return avg(x + y / 3) as avg(3 * x + y) / 3, and a sum so: the answer is scaled, and no row rounded. Else None.
+
+    Constants that are on the grid of some power of two stay where they are, unless all of it is divided by one.
+    """
     inner = node.this.unnest() if isinstance(node, exp.Avg | exp.Sum) and isinstance(node.this, exp.Expr) else None
-    if not isinstance(inner, exp.Div | exp.Mul):
+    if not isinstance(inner, exp.Div | exp.Mul | exp.Add | exp.Sub | exp.Pow):
         return None
-    pairs = [(inner.this, inner.expression)]
-    if isinstance(inner, exp.Mul):
-        pairs.append((inner.expression, inner.this))
-    for value, factor in pairs:
-        if not isinstance(factor, exp.Literal) or factor.is_string or isinstance(value.unnest(), exp.Literal):
-            continue
-        number = Fraction(exact("number", str(factor.this)))
-        if isinstance(inner, exp.Div) or number.denominator.bit_count() > 1:  # else it is a multiple on the grid
-            only(inner, "this", "expression")
-            return type(inner)(this=type(node)(this=value), expression=factor)
-    return None
+    found, scale = _without_fractions(inner)
+    if scale == 1 or not (_is_off_grid(scale) or isinstance(inner, exp.Div)):
+        return None
+    for part in node.this.walk():  # its constants were read, and the others are read where they are now
+        if isinstance(part, exp.Literal | exp.Mul | exp.Div | exp.Add | exp.Sub | exp.Pow | exp.Paren | exp.Neg):
+            only(part, *part.args)
+    scaled: exp.Expr = type(node)(this=found)
+    if scale.numerator != 1:
+        scaled = exp.Mul(this=scaled, expression=exp.Literal.number(scale.numerator))
+    return exp.Div(this=scaled, expression=exp.Literal.number(scale.denominator)) if scale.denominator != 1 else scaled
+
+
+def _without_fractions(node: exp.Expr) -> tuple[exp.Expr, Fraction]:
+    """Return what a value is a multiple of whose constants are on the grid of a power of two, and which multiple."""
+    match node:
+        case exp.Paren():
+            found, scale = _without_fractions(node.this)
+            return (exp.Paren(this=found) if isinstance(found, exp.Binary) else found), scale
+        case exp.Neg():
+            found, scale = _without_fractions(node.this)
+            return exp.Neg(this=found), scale
+        case exp.Literal() if not node.is_string:
+            number = Fraction(exact("number", str(node.this)))
+            odd = number.denominator // (number.denominator & -number.denominator)
+            return _constant(number * odd), Fraction(1, odd)
+        case exp.Add() | exp.Sub():
+            return _without_fractions_of_sum(node)
+        case _:
+            return _without_fractions_of_product(node)
+
+
+def _without_fractions_of_product(node: exp.Expr) -> tuple[exp.Expr, Fraction]:
+    match node:
+        case (
+            exp.Mul(this=exp.Literal() as factor, expression=value)
+            | exp.Mul(this=value, expression=exp.Literal() as factor)
+        ) if not factor.is_string and _is_off_grid(Fraction(exact("number", str(factor.this)))):
+            found, scale = _without_fractions(value)
+            return found, scale * Fraction(exact("number", str(factor.this)))
+        case exp.Mul():
+            (left, one), (right, other) = (_without_fractions(side) for side in (node.this, node.expression))
+            return exp.Mul(this=left, expression=right), one * other
+        case exp.Div(expression=exp.Literal() as below) if not below.is_string and exact("number", str(below.this)):
+            found, scale = _without_fractions(node.this)
+            return found, scale / Fraction(exact("number", str(below.this)))
+        case exp.Pow(expression=exp.Literal(this=("2" | "3" | "4") as raised, is_string=False)):
+            found, scale = _without_fractions(node.this)
+            return exp.Pow(this=_bracketed(found), expression=exp.Literal.number(raised)), scale ** int(raised)
+        case _:
+            return node, Fraction(1)
+
+
+def _is_off_grid(number: Fraction) -> bool:
+    """Say whether a constant is no multiple of a power of two."""
+    return number.denominator.bit_count() > 1
+
+
+def _without_fractions_of_sum(node: exp.Expr) -> tuple[exp.Expr, Fraction]:
+    (left, one), (right, other) = (_without_fractions(side) for side in (node.this, node.expression))
+    both = lcm(one.denominator, other.denominator)
+    common = Fraction(gcd(int(one * both), int(other * both)), both)
+    sides = [_times(side, scale / common) for side, scale in ((left, one), (right, other))]
+    return type(node)(this=sides[0], expression=sides[1]), common
+
+
+def _times(node: exp.Expr, factor: Fraction) -> exp.Expr:
+    return node if factor == 1 else exp.Mul(this=_bracketed(node), expression=_constant(factor))
+
+
+def _bracketed(node: exp.Expr) -> exp.Expr:
+    return exp.Paren(this=node) if isinstance(node, exp.Binary) else node
+
+
+def _constant(number: Fraction) -> exp.Expr:
+    """Return a constant on the grid of a power of two, as SQL writes it."""
+    return exp.Literal.number(format_exact(number))
 
 
 def scaled_weights(weights: dict[str, Fraction], times: Fraction | int) -> dict[str, Fraction]:

@@ -28,7 +28,7 @@ from lapwing.queries.planning.planner import Question
 from lapwing.queries.planning.presentation import AS_IT_IS, Arrangement, LabelledRows, Quotient
 from lapwing.queries.planning.windows import AnswerWindow, Place, PlaceInOrder
 from lapwing.queries.statements.catalogue_statements import asks_for_catalogue
-from lapwing.queries.statements.flattening import flatten
+from lapwing.queries.statements.flattening import flatten, with_from
 from lapwing.queries.statements.result_clauses import (
     AnswerColumn,
     AnswerFraction,
@@ -117,6 +117,7 @@ def read_sql(text: str, *, max_rows: int | None = None, max_groups: int | None =
         raise _no_select(tree)
     if asks_for_catalogue(tree):
         raise catalogue_refusal()
+    tree = with_from(tree)
     flat = flatten(tree)
     select = _Select(_without_histogram(flat), text if flat is tree else "", max_rows, max_groups)
     selection = select.selection()
@@ -226,9 +227,13 @@ class _Select:
         keys = tuple(one.name for one in told if isinstance(one.by, int))
         if not questions:
             return self.top(keys)
-        columns = tuple(one.by for one in told if isinstance(one.by, str)) if made or ranks else ()
+        shown = tuple(one.by for one in told if isinstance(one.by, str))
+        arrangement = read_arrangement(
+            self.tree, self.reader, self.items, told, self.finding_also(questions, made, aliases)
+        )
+        columns = shown if made or ranks or questions.keys() - {*shown} else ()
         arrangement = replace(
-            read_arrangement(self.tree, self.reader, self.items, told),
+            arrangement,
             roots=frozenset(self.roots),
             squares=frozenset(self.squares),
             samples=frozenset(self.samples),
@@ -362,6 +367,19 @@ class _Select:
 
         return find
 
+    def finding_also(self, questions: dict[str, Question], made: dict[str, Quotient], taken: Iterable[str]) -> Find:
+        """Return what looks up what only HAVING or ORDER BY name: it is asked for, and not shown."""
+        find = self.finding(questions, taken)
+
+        def find_also(node: exp.Expr) -> tuple[Place, str]:
+            if not is_computed(node):
+                return find(node)
+            name = _fresh(_called(node), {*questions, *made, *taken})
+            made[name] = self.computed(node, questions, taken)
+            return name, name
+
+        return find_also
+
     def asked_beside(self, select: exp.Select, questions: dict[str, Question], taken: Iterable[str]) -> str:
         """Add the question of another SELECT that gives one number, as in a share of all."""
         other = _Select(select, "", *self.limits, around=self.reader)
@@ -438,6 +456,8 @@ def is_computed(node: exp.Expr) -> bool:
     kinds = exp.Paren | exp.Neg | exp.Mul | exp.Div | exp.Add | exp.Sub | exp.Round | exp.Sqrt | exp.Cast | exp.Nullif
     if isinstance(node, exp.RegrSlope) or is_of_answers(node):
         return True
+    if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Select):  # a number of its own
+        return len(node.this.expressions) == 1 and is_statistic(node.this.expressions[0])
     return (isinstance(node, kinds) and is_statistic(node)) or scaled_inside(node) is not None
 
 

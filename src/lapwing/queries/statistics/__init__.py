@@ -112,18 +112,32 @@ def _read_other_word(selected: Selected, node: exp.Expr) -> tuple[str, Question]
         case exp.Mode():
             only(node, "this")
             return "mode", TopCategories(**selected.common, column=name_of(node.this), k=1)
-        case exp.ApproxQuantile():
+        case exp.ApproxQuantile() | exp.Quantile():
             only(node, "this", "quantile")
             return read_statistic(selected, exp.PercentileCont(this=node.this, expression=node.args["quantile"]))
+        case exp.WithinGroup():
+            return _read_within_group(selected, node)
+        case exp.ApproxDistinct():
+            only(node, "this")
+            return read_statistic(selected, exp.Count(this=exp.Distinct(expressions=[node.this])))
+        case _:
+            return read_statistic(selected, node)
+
+
+def _read_within_group(selected: Selected, node: exp.WithinGroup) -> tuple[str, Question]:
+    match node:
+        case exp.WithinGroup(this=exp.Mode() as mode, expression=exp.Order(expressions=[exp.Ordered() as ordered])):
+            only(node, "this", "expression")
+            only(node.expression, "expressions")
+            only(ordered, "this", "nulls_first")
+            only(mode)
+            return read_filtered(selected, exp.Mode(this=ordered.this))
         case exp.WithinGroup(this=exp.PercentileDisc() as place):
             only(node, "this", "expression")
             only(place, "this")
             return read_statistic(
                 selected, exp.WithinGroup(this=exp.PercentileCont(this=place.this), expression=node.expression)
             )
-        case exp.ApproxDistinct():
-            only(node, "this")
-            return read_statistic(selected, exp.Count(this=exp.Distinct(expressions=[node.this])))
         case _:
             return read_statistic(selected, node)
 

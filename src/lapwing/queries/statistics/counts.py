@@ -164,8 +164,10 @@ def _read(selected: Selected, node: exp.Count) -> CountRows:
         case exp.Literal() if not node.this.is_string:
             literal(node.this)
             return CountRows(**selected.common)
-        case _:
+        case exp.AggFunc() | exp.Window() | exp.Subquery() | exp.Literal() | exp.Null():
             raise refusal(node.this)
+        case _:
+            return CountRows(**selected.common, present=selected.reader.value(node.this))
 
 
 @frozen(repr=False, eq=False)

@@ -52,6 +52,7 @@ def check_all_read(tree: exp.Expr) -> None:
 _TOP = re.compile(r"\s*select\s+top\b", re.IGNORECASE)
 MOST_DAYS = 10**7
 _LONGEST_WORD = 30
+_POWERS = (2, 3, 4)
 _MOST_STEPS = 4 * MOST_TOKENS
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END}
@@ -261,6 +262,17 @@ def divisor(node: exp.Expr) -> Fraction:
     for part in node.expression.walk():
         only(part, *part.args)
     return sign * Fraction(number)
+
+
+def power(node: exp.Expr) -> int:
+    """Return to which power a number is raised: a small whole constant, so that it is a product of few."""
+    raised = node.expression.unnest()
+    number = literal(raised).value if isinstance(raised, exp.Literal) and not raised.is_string else None
+    if type(number) is not int or number not in _POWERS:
+        raise refusal(node)
+    for part in node.expression.walk():
+        only(part, *part.args)
+    return number
 
 
 def negative(value: Value) -> Value:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial, reduce
 from typing import Final
 
 from sqlglot import exp
@@ -80,6 +80,7 @@ from lapwing.queries.language.sql.nodes import (
     negative,
     only,
     parsed,
+    power,
     split_at_and,
     table_name,
     times,
@@ -444,6 +445,10 @@ class Reader:
             case exp.Div():
                 only(node, "this", "expression")
                 return Arithmetic("*", self.value(node.this), Literal(1 / divisor(node)))
+            case exp.Pow():
+                only(node, "this", "expression")
+                value = self.value(node.this)
+                return reduce(partial(Arithmetic, "*"), [value] * power(node))
             case _:
                 return self._called(node)
 
@@ -701,8 +706,11 @@ class Reader:
         joins = [rows[0].join()]
         for node in select.args.get("joins") or ():
             if node.args.get("method"):
+                tables = [f"{each.name}" for each in (source.this, node.this) if isinstance(each, exp.Table)]
+                tied = " = ".join(f"{name}.person" for name in tables) if len(tables) > 1 else "p.person = v.person"
                 raise BadQuestionError(
-                    f"{node.args['method']} JOIN is not part of the language; write what joins: on p.person = v.person"
+                    f"{node.args['method']} JOIN joins on whatever is called alike, and is not part of the language; "
+                    f"write what joins, the person: on {tied}"
                 )
             only(node, "this", "on", "using", "side", "kind")
             side, kind = ((node.args.get(name) or "").upper() for name in ("side", "kind"))
@@ -1064,8 +1072,12 @@ def _is_star_of(node: exp.Expr, rows: list[Given]) -> bool:
 def _grouped_by(select: exp.Select, items: list[SelectItem]) -> list[exp.Expr]:
     """Return the columns that GROUP BY names: the person's, and others that a person has one of."""
     group = select.args["group"]
-    only(group, "expressions")
-    nodes = [item.node if (item := at_place(node, items, "GROUP BY")) else node for node in group.expressions]
+    if group.args.get("all"):
+        only(group, "all")
+        nodes = [item.node for item in items if not isinstance(item.node, exp.AggFunc)]
+    else:
+        only(group, "expressions")
+        nodes = [item.node if (item := at_place(node, items, "GROUP BY")) else node for node in group.expressions]
     if not nodes or not all(isinstance(node, exp.Column) for node in nodes):
         raise BadQuestionError(
             "rows are grouped by person here; write select person, count(*) as n from visits group by person"

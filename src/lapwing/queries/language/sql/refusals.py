@@ -21,10 +21,20 @@ _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
         "division by what is no constant",
         "it fails where a row divides by zero; divide the answers instead, which costs nothing",
     ),
+    exp.Pow: (
+        "POWER here",
+        (
+            "of a row in a statistic there are the powers 2, 3 and 4, as in avg(power({x}, 2)); a power of an answer "
+            "is computed from it, which costs nothing"
+        ),
+    ),
     exp.IntDiv: ("// by what is no whole number above or below 0", "write {x} // 10"),
     exp.Extract: (
         "this part of a day",
-        "there are year, quarter, month, day and dow; for a time write datediff('day', admitted, discharged)",
+        (
+            "there are year, quarter, month, week, day and dow, and days have no hours; for a time write "
+            "datediff('day', admitted, discharged)"
+        ),
     ),
     exp.AnyValue: ("a value of somebody", "rows of people are never shown; count people by the column"),
     exp.First: ("a value of somebody", "rows of people are never shown; count people by the column"),
@@ -59,8 +69,8 @@ _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
     exp.StrPosition: ("a place in a text", "write contains({x}, 'abc') or {x} like '%abc%'"),
     exp.Right: ("the end of a text", "write {x} like '%abc'; as groups there are first characters, left({x}, 3)"),
     exp.SplitPart: ("a part of a text", "write {x} like 'abc %'; as groups there are first characters, left({x}, 3)"),
-    exp.LogicalOr: ("BOOL_OR", "count the rows: count(*) filter (where {x})"),
-    exp.LogicalAnd: ("BOOL_AND", "count the rows: count(*) filter (where not {x})"),
+    exp.LogicalOr: ("BOOL_OR", "count the rows: count(*) filter (where {inside})"),
+    exp.LogicalAnd: ("BOOL_AND", "count the rows: count(*) filter (where not ({inside}))"),
     exp.TryCast: ("TRY_CAST", "compare the column with a constant of its own type"),
     exp.RegexpLike: (
         "a regular expression",
@@ -192,9 +202,13 @@ def _nearest(node: object, name: str, statistics: Iterable[str]) -> str:
 def _about(node: object, instead: str) -> str:
     """Return an advice about the columns that were written, or about a column that anybody may have."""
     found = node.find_all(exp.Column, bfs=False) if isinstance(node, exp.Expr) else ()
-    written = dict.fromkeys(each.sql("duckdb") for each in found)
-    names = [name for name in written if len(name) <= _LONGEST_NAME] or ["column"]
-    return instead.replace("{x}", names[0]).replace("{all}", ", ".join(names))
+    named = dict.fromkeys(each.sql("duckdb") for each in found)
+    names = [name for name in named if len(name) <= _LONGEST_NAME] or ["column"]
+    inside = node.this.sql("duckdb") if isinstance(node, exp.Expr) and isinstance(node.this, exp.Expr) else ""
+    written = {"x": names[0], "all": ", ".join(names), "inside": inside if len(inside) <= _LONGEST_NAME else names[0]}
+    for word, told in written.items():
+        instead = instead.replace(f"{{{word}}}", told)
+    return instead
 
 
 def refused_value(node: exp.Expr) -> BadQuestionError:
