@@ -65,6 +65,20 @@ def test_a_publication_has_the_same_preview_and_the_same_numbers(here, there) ->
     assert told["sex"].remark is None
 
 
+def test_rows_by_strata_are_the_same_at_a_distance(here, there) -> None:
+    words = {"marginals": "all columns", "rows": [1, 3], "within": 90}
+    ours, theirs = (session.preview_publish("visit", ["kind"], **words) for session in (here, there))
+    assert theirs.to_dict() == ours.to_dict()
+    told = there.publish("visit", ["kind"], key="rows of a week", **words)
+    paid = there.budget().to_dict()
+    assert there.publish("visit", ["kind"], **words).released == told.released
+    assert there.budget().to_dict() == paid, "the same rows are free"
+    assert told.to_dict()["counted"] == "rows"
+    assert told.stratum(0)["kind"].sd < told["kind"].sd
+    with pytest.raises(lw.errors.BadQuestionError, match="does not rise"):
+        there.publish("visit", ["kind"], **{**words, "rows": [3, 1]})
+
+
 def test_a_synthetic_table_is_the_same_at_a_distance(here, there) -> None:
     columns = {"sex": "sex", "age": lw.bins("age", [0, 18, 65, 120]), "ER": lw.has("visit", "kind = 'ER'")}
     ours, theirs = (session.preview_synthesize("patient", columns, within=90) for session in (here, there))

@@ -109,6 +109,9 @@ def _writable(given: Path, kinds: tuple[str, ...], words: str) -> Path:
     help="Which columns are published together.",
 )
 @click.option("--together", multiple=True, metavar="A,B", help="Publish these columns together, instead. Repeatable.")
+@click.option(
+    "--rows", metavar="N,N", help="Publish rows, by how many a person has: at most so many in each stratum, as 1,2,5."
+)
 @click.option("--show", metavar="A,B", help="Which table to print.  [default: the first]")
 @click.option("--non-negative", is_flag=True, help="Show no negative numbers; the estimates are biased then.")
 @click.option("--whole", is_flag=True, help="Show whole numbers; the estimates are biased then.")
@@ -127,6 +130,7 @@ def publish(
     conditions: tuple[str, ...],
     marginals: str,
     together: tuple[str, ...],
+    rows: str | None,
     show: str | None,
     out: Path | None,
     key: str | None,
@@ -152,14 +156,15 @@ def publish(
     if not columns:
         remedy = 'write --column sex --column "bins(age, 0, 18, 65, 120)"'
         raise ParameterError("--column", None, reason="is missing: nothing would be published", remedy=remedy)
+    strata = None if rows is None else [int(one) if one.isdecimal() else one for one in _names(rows)]
     with door.session() as session:
-        preview = session.preview_publish(table, columns, wanted, **offer)
+        preview = session.preview_publish(table, columns, wanted, rows=strata, **offer)
         shown = preview.offer.places(_names(show)) if show is not None else preview.offer.wanted[0]
         if dry_run:
             _tell_preview(door, preview)
             return
         with waiting("counting"):
-            published = session.publish(table, columns, wanted, key=key, **offer, **shape)
+            published = session.publish(table, columns, wanted, rows=strata, key=key, **offer, **shape)
         left = session.budget()
     one = published.table(*preview.offer.names(shown))
     _tell(door, published, one, out=out, left=left, confidence=offer.get("confidence", "0.95"))
@@ -209,7 +214,7 @@ def _cells(shown: "PublishedTable", confidence: Any) -> str:
         [*cell, *format_bounded(*one)[:3]]
         for cell, one in itertools.islice(zip(labels, numbers, strict=True), MOST_SHOWN)
     ]
-    header = [*shown.names, "people", f"from ({percent(as_confidence(confidence))})", "to"]
+    header = [*shown.names, shown.offer.counted, f"from ({percent(as_confidence(confidence))})", "to"]
     beyond = shown.values.size - len(lines)
     more = [f"and {several(beyond, 'cell')} more"] if beyond else []
     return "\n".join([table(header, lines, left=len(shown.names)), *more])
