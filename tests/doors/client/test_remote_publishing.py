@@ -46,6 +46,16 @@ def test_the_verbs_take_the_same_words() -> None:
         assert [(one.name, one.default, one.kind) for one in theirs] == [(o.name, o.default, o.kind) for o in ours]
 
 
+def test_rows_by_strata_are_planned_alike_and_published_there(here, there) -> None:
+    words = {"columns": ["kind"], "marginals": "all columns", "rows": [1, 2, 5], "within": 200}
+    ours, theirs = (session.preview_publish("visit", **words) for session in (here, there))
+    assert (theirs.to_dict(), theirs.facts()) == (ours.to_dict(), ours.facts())
+    told = there.publish("visit", **words, key="rows of visits")
+    assert told.offer.rows == (1, 2, 5)
+    assert there.publish("visit", **words, key="rows of visits").released == told.released
+    assert here.preview_publish("visit", **{**words, "rows": [1, 2]}).price != ours.price
+
+
 def test_a_publication_has_the_same_preview_and_the_same_numbers(here, there) -> None:
     ours, theirs = (session.preview_publish("patient", COLUMNS, within=90) for session in (here, there))
     assert (theirs.to_dict(), theirs.facts()) == (ours.to_dict(), ours.facts())
@@ -63,20 +73,6 @@ def test_a_publication_has_the_same_preview_and_the_same_numbers(here, there) ->
     whole = there.publish("patient", COLUMNS, within=90, whole=True, non_negative=True)
     assert "biased" in whole["sex"].remark
     assert told["sex"].remark is None
-
-
-def test_rows_by_strata_are_the_same_at_a_distance(here, there) -> None:
-    words = {"marginals": "all columns", "rows": [1, 3], "within": 90}
-    ours, theirs = (session.preview_publish("visit", ["kind"], **words) for session in (here, there))
-    assert theirs.to_dict() == ours.to_dict()
-    told = there.publish("visit", ["kind"], key="rows of a week", **words)
-    paid = there.budget().to_dict()
-    assert there.publish("visit", ["kind"], **words).released == told.released
-    assert there.budget().to_dict() == paid, "the same rows are free"
-    assert told.to_dict()["counted"] == "rows"
-    assert told.stratum(0)["kind"].sd < told["kind"].sd
-    with pytest.raises(lw.errors.BadQuestionError, match="does not rise"):
-        there.publish("visit", ["kind"], **{**words, "rows": [3, 1]})
 
 
 def test_a_synthetic_table_is_the_same_at_a_distance(here, there) -> None:

@@ -196,7 +196,7 @@ class RemoteSession(AskingSession, AskingGuests):
         columns: "Columns",
         marginals: "Marginals" = "all pairs",
         *,
-        rows: "Sequence[int] | None" = None,
+        rows: Sequence[int] | None = None,
         **target: Unpack[TargetWords],
     ) -> "PublicationPreview":
         """Say what a publication would cost, and how exact each of its tables would be. It is free."""
@@ -212,7 +212,7 @@ class RemoteSession(AskingSession, AskingGuests):
         columns: "Columns",
         marginals: "Marginals" = "all pairs",
         *,
-        rows: "Sequence[int] | None" = None,
+        rows: Sequence[int] | None = None,
         non_negative: bool = False,
         whole: bool = False,
         key: str | None = None,
@@ -223,8 +223,9 @@ class RemoteSession(AskingSession, AskingGuests):
 
         self._lifetime.require()
         shape = {"non_negative": non_negative, "whole": whole}
-        about = (table, columns, marginals)
-        return remote_publishing.publish(self, self._door, *about, rows=rows, key=key, shape=shape, **target)
+        return remote_publishing.publish(
+            self, self._door, table, columns, marginals, rows=rows, key=key, shape=shape, **target
+        )
 
     @shows_words(TargetWords, confidence="0.95")
     def preview_synthesize(
