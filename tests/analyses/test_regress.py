@@ -11,6 +11,7 @@ from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.analyses.regress import asked_regression
 from lapwing.analyses.simulated_draws import draws_from
 from lapwing.ledger.replay import verify
+from lapwing.rounds import RoundReader
 from lapwing.vocabulary.errors import (
     BadQuestionError,
     BudgetExceededError,
@@ -163,6 +164,29 @@ def test_predictions_contrasts_and_pictures_are_free(rich, tmp_path) -> None:
     assert "sex[M]" in str(found)
     assert found.to_dict()["coefficients"][2]["term"] == "sex[M]"
     assert rich.ledger.head() == head
+
+
+def test_rows_are_read_once_for_all_rounds_and_anew_for_a_version_that_is_new(rich, monkeypatch) -> None:
+    """The reader is the real one; what it reads is counted, and a version is announced after the second round."""
+    read, versions = [], []
+    plain = RoundReader.people
+
+    def counted(reader, aggregate):
+        read.append(dict(reader.versions))
+        return plain(reader, aggregate)
+
+    def announce(done, _):
+        versions.append(done)
+        if done == 2:
+            rich.ledger.administration.advance_version("clinic", "patients")
+
+    monkeypatch.setattr(RoundReader, "people", counted)
+    rich.regress("patients", FORMULA, rho="0.5")
+    assert len(read) == 1
+    found = rich.regress("patients", FORMULA, rho="0.4", progress=announce)
+    assert versions == [1, 2, 3, 4, 5]
+    assert [one["patients"] for one in read] == [1, 1, 2]
+    assert found.settled
 
 
 BLANK = {"age": None, "sex": "M", "survivor": True}
