@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from sqlglot import exp
 
@@ -19,6 +19,11 @@ from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.exact import Exact
 from lapwing.vocabulary.frozen import frozen
+
+_PAIRS: Final = (
+    "add those of each person up: select sum(n) from (select person, count(distinct kind) as n from visits group by "
+    "person)"
+)
 
 
 @frozen(repr=False, eq=False)
@@ -42,7 +47,7 @@ class CountDistinct(Question):
         planner.require_ungrouped()
         key = planner.key(By(column=self.column))
         planner.keys = (replace(key, missing=False),)  # what is missing is not a value, as in SQL
-        return planner.build(DistinctKeys(max_cells=planner.groups()), Distinct())
+        return planner.build(DistinctKeys(max_cells=planner.groups_of_people()), Distinct())
 
 
 def count_distinct(
@@ -80,8 +85,11 @@ def _read(selected: Selected, node: exp.Count) -> CountDistinct:
     """Read count(distinct column)."""
     only(node, "this", "big_int")
     only(node.this, "expressions")
-    if len(node.this.expressions) != 1:
-        raise BadQuestionError("different values are counted in one column; write count(distinct column)")
+    if len(node.this.expressions) != 1 or isinstance(node.this.expressions[0], exp.Tuple):
+        raise BadQuestionError(
+            "different values are counted in one column; write count(distinct column), and for pairs of a person and a "
+            f"value {_PAIRS}"
+        )
     return CountDistinct(column=name_of(node.this.expressions[0]), **selected.common)
 
 
