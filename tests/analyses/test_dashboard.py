@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import lapwing as lw
+from lapwing.analyses.dashboard_again import dashboards_of
 from lapwing.mechanisms.running_counts import EveryPrefix, RootOfSumming, TreeOfBlocks
 from lapwing.vocabulary.errors import (
     BadQuestionError,
@@ -21,6 +22,8 @@ source = "patient.parquet"
 sex = { type = "category", values = ["F", "M"], fixed = true }
 joined = { type = "date", first = 2020-01-01, last = 2030-12-31, fixed = true }
 blood = { type = "category", values = ["A", "B"], fixed = true, nullable = true }
+left = { type = "date", first = 2020-01-01, last = 2030-12-31, fixed = true, nullable = true }
+seen = { type = "date", first = 2020-01-01, last = 2030-12-31, nullable = true }
 [populations.ward.tables.visit]
 source = "visit.parquet"
 rows = "many"
@@ -51,7 +54,18 @@ def frames(until=366):
     ids = np.arange(PEOPLE)
     joined = pd.to_datetime([FIRST + dt.timedelta(days=int(d) % 366) for d in ids])
     patient = pd.DataFrame({"id": ids, "sex": np.where(ids % 3, "F", "M"), "joined": joined, "blood": "A"})
+    patient["left"] = patient["seen"] = pd.to_datetime(list(map(left_on, ids)))
     return {"visit": visit, "patient": patient}
+
+
+def joined_on(who):
+    return FIRST + dt.timedelta(days=int(who) % 366)
+
+
+def left_on(who):
+    """Return the day on which somebody left: a third never did, and of some the day is before they came."""
+    day = joined_on(who) + dt.timedelta(days=(int(who) * 7) % 200 - (30 if who % 50 == 1 else 0))
+    return None if who % 3 == 0 else day
 
 
 def first_months(kind=None):
@@ -155,6 +169,61 @@ def test_people_in_groups_count_once_and_each_group_has_its_line(clinic, budget)
         _ = shown.counts
 
 
+STOCK = {**YEAR, "period": "joined", "until": "left"}
+
+
+def in_at_the_end_of(month, sex=None):
+    """Return how many people are in at the end of a month; a day of leaving before that of coming is none."""
+    end = dt.date(2024 + month // 12, month % 12 + 1, 1)
+    of = [who for who in range(PEOPLE) if sex is None or sex == ("F" if who % 3 else "M")]
+    there = [(joined_on(who), left_on(who)) for who in of if joined_on(who) < end]
+    return sum(left is None or left >= end or left < came for came, left in there)
+
+
+def test_who_has_come_and_not_left_is_in(clinic, budget) -> None:
+    foreseen = clinic.preview_dashboard(lw.count("patient"), **STOCK, **budget.of("20"))
+    assert isinstance(foreseen.terms.counts.scheme, RootOfSumming | TreeOfBlocks)
+    assert "people who are in" in dict(foreseen.facts())
+    board = clinic.dashboard(lw.count("patient"), name="in", **STOCK, **budget.of("20"))
+    shown = board.publish(today="2025-02-01")
+    assert shown.what == "people who are in"
+    truth = [in_at_the_end_of(month) for month in range(1, 13)]
+    assert max(truth) < 300
+    assert all(abs(one.estimate - true) <= 4 * one.margin for one, true in zip(shown.counts, truth, strict=True))
+    assert shown.counts[-1].margin == pytest.approx(foreseen.cumulative["2024-12"])
+    changes = board.periods()
+    assert changes.what == "net changes by month"
+    assert abs(changes.counts[3].estimate - (truth[3] - truth[2])) <= 4 * changes.counts[3].margin
+    assert clinic.dashboard(name="in").cumulative().to_dict() == shown.to_dict(), "it goes on from the ledger"
+    late = clinic.dashboard(
+        lw.count("patient", by="sex"),
+        name="late",
+        **{**STOCK, "first": "2024-07-01", "releases": 3},
+        **budget.of("20"),
+    )
+    (women, men) = late.publish(today="2025-01-01").groups.values()
+    assert abs(women[0].estimate - in_at_the_end_of(7, "F")) <= 4 * women[0].margin, "who came before counts, too"
+    assert abs(men[2].estimate - in_at_the_end_of(9, "M")) <= 4 * men[2].margin
+
+
+def test_stocks_that_are_none_are_refused_before_the_charge(clinic, budget) -> None:
+    before = clinic.budget().to_dict()
+    for question, words, problem in (
+        (lw.count("visit"), {"period": "recorded_on", "until": "changed_on"}, "many rows a person"),
+        (lw.count("patient"), {"until": "sex"}, "until = .sex. is no column of days"),
+        (lw.count("patient"), {"until": "unheard"}, "unheard"),
+        (lw.count("patient"), {"until": 7}, "is no column of days"),
+        (lw.count("patient"), {"until": "joined"}, "is the day on which people come"),
+        (lw.count("patient"), {"period": lw.first_of("visit.recorded_on")}, "is no column of days"),
+        (lw.count("patient"), {"releases": 200}, "is declared until 2030-12-31"),
+    ):
+        with pytest.raises(LapwingError, match=problem):
+            clinic.dashboard(question, **{"name": "bad", **STOCK, **words}, **budget.of("1"))
+    assert clinic.budget().to_dict() == before
+    moving = clinic.preview_dashboard(lw.count("patient"), **{**STOCK, "until": "seen"}, **budget.of("1"))
+    assert isinstance(moving.terms.counts.scheme, EveryPrefix), "a day that may change is paid anew in each release"
+
+
 STAY = [
     (lw.count("visit"), "recorded_on"),
     (lw.count("visit", "kind = 'er'"), "recorded_on"),
@@ -180,6 +249,15 @@ def test_only_who_can_never_move_is_counted_at_the_lower_price(clinic, budget) -
         found = clinic.preview_dashboard(question, **{**YEAR, "period": period}, **budget.of("1"))
         assert isinstance(found.terms.counts.scheme, RootOfSumming | TreeOfBlocks if fixed else EveryPrefix), question
         assert (dict(found.facts())["mind"] is None) == fixed
+
+
+def test_a_dashboard_of_a_table_that_is_forbidden_hides_no_other(workspace, budget) -> None:
+    ann, ledger = workspace.session(analyst="ann"), workspace.ledger
+    for name, (question, period) in (("first", STAY[0]), ("other", STAY[2])):
+        ann.dashboard(question, name=name, **{**YEAR, "period": period}, **budget.of("1"))
+    assert [one.name for one in dashboards_of(ann)] == ["first", "other"]
+    ledger.administration.limit_analyst("ward", "ann", tables=["visit"], most=None)
+    assert [one.name for one in dashboards_of(ann)] == ["first"]
 
 
 REFUSED = [

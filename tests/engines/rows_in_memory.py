@@ -27,6 +27,8 @@ from lapwing.queries.algebra.aggregate import (
     GridKey,
     LastStepPerPerson,
     PrivateKey,
+    SketchedKeys,
+    mark,
     rank,
     text_number,
 )
@@ -166,6 +168,9 @@ class RowsInMemory:
                 totals[cell] = [a + b for a, b in zip(totals[cell], numbers, strict=True)]
         if isinstance(aggregate.bounding, DistinctKeys):
             return {(): (len(totals),)}
+        if isinstance(aggregate.bounding, SketchedKeys):
+            (key,), buckets = aggregate.keys, aggregate.bounding.buckets
+            return {(): (len({mark(aggregate.salt, buckets, number(place(key, one))) for (one,) in totals}),)}
         return {cell: tuple(numbers) for cell, numbers in totals.items()}
 
     def over_people(self, aggregate):
@@ -297,7 +302,7 @@ class RowsInMemory:
                     for cell in cells
                     for place, one in enumerate(sets)
                 }
-            case CountPerPerson() | DistinctKeys():
+            case CountPerPerson() | DistinctKeys() | SketchedKeys():
                 return {key: [1] for key in cells}
             case ClippedSumPerPerson(low=low, high=high):
                 return {cell: [min(max(sum(v for (v,) in rows), low), high)] for cell, rows in cells.items()}

@@ -37,6 +37,21 @@ def moving(groups=1, releases=FEW):
     return itertools.product(cells, repeat=releases)
 
 
+def coming_and_leaving(groups=1, releases=FEW):
+    """Yield who is not there, has come, or has come and left, release by release: in the same cells, in all ways."""
+    for group, came in itertools.product(range(groups), range(releases)):
+        for left in range(came, releases):
+            states = [(), ((group, came, 1),), ((group, came, 1), (group, left, -1))]
+            yield from (list(one) for one in itertools.product(states, repeat=releases))
+
+
+def moving_in_and_out(groups=1, releases=FEW):
+    """Yield the same of people who have other days and another group in each version of the data."""
+    spans = [(g, i, j) for g in range(groups) for i in range(releases) for j in range(i, releases)]
+    states = {(), *(((g, i, 1),) for g, i, _ in spans), *(((g, i, 1), (g, j, -1)) for g, i, j in spans)}
+    return itertools.product(states, repeat=releases)
+
+
 def in_every_period(releases=FEW):
     """Yield the cells of somebody who counts in every period."""
     yield [tuple((0, period) for period in range(releases))] * releases
@@ -48,7 +63,8 @@ def moved(scheme, cells, lost, groups):
     for t in range(1, scheme.releases + 1):
         rows = scheme.rows(t, [one for one in lost if one < t])
         for group in range(groups):
-            count = [sum(cell == (group, period) for cell in cells[t - 1]) for period in range(t)]
+            here = [(*cell, 1)[1:3] for cell in cells[t - 1] if cell[0] == group]
+            count = [sum(sign for place, sign in here if place == period) for period in range(t)]
             told += [sum(k * x for k, x in zip(row, count, strict=True)) for row in rows]
     return told
 
@@ -82,6 +98,44 @@ def test_the_moves_that_are_paid_for_are_the_largest_of_all(name, replaced, grou
     assert squared == scheme.l2_squared(replaced=replaced, grouped=groups > 1)
     told = scheme.l1(replaced=replaced, grouped=groups > 1)
     assert absolute == told if replaced is False or name != "root" or groups > 1 else absolute <= told
+
+
+STOCKS = {
+    "root": (RootOfSumming(releases=FEW), coming_and_leaving),
+    "tree": (TreeOfBlocks(releases=FEW, width=2, levels=2), coming_and_leaving),
+    "prefixes": (EveryPrefix(releases=3), lambda groups: moving_in_and_out(groups, 3)),
+}
+
+
+@pytest.mark.parametrize("name", STOCKS)
+@pytest.mark.parametrize(("replaced", "groups"), [(False, 1), (False, 2), (True, 1), (True, 2)])
+def test_whoever_comes_and_leaves_moves_no_more_than_is_paid_for(name, replaced, groups) -> None:
+    scheme, people = STOCKS[name]
+    squared, absolute = largest(scheme, list(people(groups)), replaced=replaced, groups=groups)
+    paid = scheme.stock_l2_squared(replaced=replaced, grouped=groups > 1)
+    assert squared <= paid
+    assert absolute <= scheme.stock_l1(replaced=replaced, grouped=groups > 1)
+    assert squared == paid or replaced or name == "tree", "it is reached"
+    if name != "prefixes":
+        assert squared > scheme.l2_squared(replaced=replaced, grouped=groups > 1), "the price of who stays is a lie"
+
+
+def test_leaving_costs_a_quarter_more_noise_and_no_more() -> None:
+    for releases, more in ((12, 1.18), (120, 1.25), (365, 1.27)):
+        scheme = RootOfSumming(releases=releases)
+        paid = scheme.stock_l2_squared(replaced=False, grouped=False)
+        assert math.sqrt(paid / scheme.l2_squared(replaced=False, grouped=False)) == pytest.approx(more, abs=0.005)
+
+
+def test_stocks_are_of_who_came_less_who_left_and_ask_for_both() -> None:
+    event = GaussianNoise(l2_sensitivity_squared=1, sigma_squared=Fraction(1, 900))
+    counts = RunningCounts(scheme=EveryPrefix(releases=3), groups=2, unit=UNIT, event=event, stocks=True)
+    came, left = [5, 4, 3, 9, 0, 0], [0, 2, 1, 7, 8, 1, 0, 7]  # there may be a cell for who has not left
+    assert counts.release(3, came, left=[0, 2, 1, 8, 1, 0]) == counts.release(3, came, left=left) == [[9], [0]]
+    with pytest.raises(ParameterError, match="hand in who left"):
+        counts.release(3, came)
+    with pytest.raises(ParameterError, match="hand in who left"):
+        RunningCounts(scheme=EveryPrefix(releases=3), groups=2, unit=UNIT, event=event).release(3, came, left=left)
 
 
 def test_exchanging_somebody_costs_less_than_twice_one_person_more() -> None:

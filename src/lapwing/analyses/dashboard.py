@@ -49,6 +49,7 @@ class DashboardPreview(Forecast):
             "dashboard": self.terms.name,
             "periods": str(self.terms.grid),
             "fixed": self.terms.counts.scheme.fixed,
+            "stocks": self.terms.counts.stocks,
             "price": self.price.to_dict(),
             "confidence": format_exact(self.confidence),
             "cumulative": self.cumulative,
@@ -72,7 +73,10 @@ class DashboardPreview(Forecast):
         return [
             ("published", f"{self.terms.grid}, {several(self.terms.counts.groups, 'group')}"),
             ("cost", f"{self.price}, once, at the opening"),
-            ("cumulative counts", f"off by at most {far}, {sure}"),
+            (
+                "people who are in" if self.terms.left is not None else "cumulative counts",
+                f"off by at most {far}, {sure}",
+            ),
             ("single periods", f"off by at most {single}"),
             ("mind", moving),
             ("left then", str(self.after) if refusal is None else f"it would be refused now: {refusal}"),
@@ -99,6 +103,7 @@ def preview_dashboard(
     every: str = "month",
     releases: int | None = None,
     last: str | date | None = None,
+    until: str | None = None,
     name: str = "dashboard",
     **target: Unpack[TargetWords],
 ) -> DashboardPreview:
@@ -107,7 +112,7 @@ def preview_dashboard(
     The words are those of `dashboard`.
     """
     grid = PeriodGrid.of(every, first, releases, last)
-    terms, before = _agreed(session, name, question, grid, period, **target), session.budget()
+    terms, before = _agreed(session, name, question, grid, (period, until), **target), session.budget()
     event, confidence = terms.counts.event, as_confidence(target.get("confidence", "0.95"))
     cumulative, periods = dict[str, float](), dict[str, float]()
     for t in shown_releases(terms.grid.releases):
@@ -140,11 +145,13 @@ def dashboard(
     every: str = "month",
     releases: int | None = None,
     last: str | date | None = None,
+    until: str | None = None,
     **target: Unpack[TargetWords],
 ) -> Dashboard:
     """Open a dashboard, and pay for all of its releases; or, by its name alone, go on with one that is open.
 
-    A person counts once: in the period of their row, or of the first of their rows. A dashboard belongs to the analyst
+    A person counts once: in the period of their row, or of the first of their rows; with `until=`, until they leave. A
+    dashboard belongs to the analyst
     who opened it, in any process, for ever. The same words open the same dashboard again, and other words under its
     name are refused: what a period is never changes.
 
@@ -156,12 +163,14 @@ def dashboard(
     first : the first day of the first period
     every : "day", "week", "month", "quarter" or "year"
     releases : how many periods there will be; or in place of it `last=`, the last day of the last one
+    until : in a table with one row a person the column with the day on which somebody leaves; then cumulative counts
+        are of those who are in at the end of each period. Who leaves on a day was in until that day
     target : `epsilon=`, `epsilon=` with `delta=`, or `rho=`
     """
-    if is_by_name(question, period=period, first=first, releases=releases, last=last, target=target):
+    if is_by_name(question, period=period, first=first, releases=releases, last=last, until=until, target=target):
         return _opened_before(session, name)
     assert question is not None and period is not None and first is not None  # noqa: PT018, S101 - it was looked at
-    terms = _agreed(session, name, question, PeriodGrid.of(every, first, releases, last), period, **target)
+    terms = _agreed(session, name, question, PeriodGrid.of(every, first, releases, last), (period, until), **target)
     return _reserved(session, terms)
 
 
@@ -183,7 +192,7 @@ def _agreed(
     name: str,
     question: Question,
     grid: PeriodGrid,
-    period: str | Value,
+    days: tuple[str | Value, str | None],
     **target: Unpack[TargetWords],
 ) -> DashboardTerms:
     if session.population.segment is not None:
@@ -193,7 +202,7 @@ def _agreed(
             name,
             question,
             grid,
-            period,
+            *days,
             population=session.population,
             target=parse_target(**target),
             budget=session.budget().account.budget,

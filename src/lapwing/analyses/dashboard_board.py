@@ -149,11 +149,12 @@ class PublishedCounts(ABC):
         return tuple(self.grid.label(t) for t, one in enumerate(self.committed, 1) if one is None)
 
     def cumulative(self, *, confidence: Exact = "0.95") -> CountsOverTime:
-        """Return how many people there were from the first day until the end of each period."""
-        return self._estimates("cumulative counts", prefixes, 1, confidence)
+        """Return how many people there were from the first day until the end of each period, or were in then."""
+        what = "cumulative counts" if self.terms.left is None else "people who are in"
+        return self._estimates(what, prefixes, 1, confidence)
 
     def window(self, periods: int, *, confidence: Exact = "0.95") -> CountsOverTime:
-        """Return how many people there were in each run of so many periods, by its last one."""
+        """Return how many people there were in each run of so many periods, by its last one, less those who left."""
         length = as_int("periods", periods)
         if length > self.published:
             reason = f"are more than the {self.published} that were published"
@@ -161,7 +162,8 @@ class PublishedCounts(ABC):
         what = (
             f"counts of {several(length, self.grid.every)} in a row" if length > 1 else f"counts by {self.grid.every}"
         )
-        return self._estimates(what, lambda number: windows(number, length), length, confidence)
+        told = what if self.terms.left is None else what.replace("counts", "net changes", 1)
+        return self._estimates(told, lambda number: windows(number, length), length, confidence)
 
     def periods(self, *, confidence: Exact = "0.95") -> CountsOverTime:
         """Return how many people there were in each period."""
@@ -235,7 +237,8 @@ class Dashboard(PublishedCounts):
         terms = self.terms
 
         def draw(reader: RoundReader) -> dict[str, Any]:
-            released = terms.counts.release(number, reader.vector(terms.aggregate), lost=lost)
+            left = None if terms.left is None else reader.vector(terms.left)
+            released = terms.counts.release(number, reader.vector(terms.aggregate), left=left, lost=lost)
             return {"released": released, "versions": dict(reader.versions), "over": over}
 
         try:

@@ -25,9 +25,9 @@ from lapwing.queries.algebra.predicate import HasRows, LacksRows
 from lapwing.queries.catalogue.column import Column, Date, DerivedColumn
 from lapwing.queries.catalogue.population import Population, RowsPerPerson
 from lapwing.queries.language.builders import bins, first_of
-from lapwing.queries.language.expressions import Value
+from lapwing.queries.language.expressions import EVERYONE, Value, col
 from lapwing.queries.limits import MOST_NUMBERS
-from lapwing.queries.planning.plan import Plan
+from lapwing.queries.planning.plan import CellKey, Plan
 from lapwing.queries.planning.planner import Question, plan
 from lapwing.queries.statistics.counts import CountPeople
 from lapwing.vocabulary.codec import from_record, to_record
@@ -39,6 +39,7 @@ from lapwing.vocabulary.guarantee import ConcentratedDP, Guarantee, PrivacyUnit,
 
 _JUDGED_AT: Final = Fraction(95, 100)
 """The confidence at which two kinds of noise are compared."""
+_ONLY_PEOPLE: Final = "a dashboard counts people; write count('visit', ...), and see docs/dashboards.md"
 _LONGEST: Final = 100
 _FEW: Final = 24
 """Releases at which the errors of two ways to pay are compared; the last is among them, where they are largest."""
@@ -54,6 +55,8 @@ class DashboardTerms:
     by: tuple[str, ...]
     groups: tuple[tuple[str, ...], ...]
     counts: RunningCounts
+    left: Aggregate | None = None
+    """Who left, where people leave: then cumulative counts are stocks, of those who are in."""
 
     @property
     def tables(self) -> list[str]:
@@ -62,7 +65,9 @@ class DashboardTerms:
 
     def written(self) -> dict[str, Any]:
         """Return them as they stand in the ledger."""
+        leaving = {} if self.left is None else {"left": to_record(self.left)}
         return {
+            **leaving,
             "name": self.name,
             "every": self.grid.every,
             "first": str(self.grid.first),
@@ -78,6 +83,7 @@ class DashboardTerms:
     def read(written: Mapping[str, Any], event: object) -> "DashboardTerms":
         """Return the terms that stand in the ledger, with the event that was charged."""
         releases, groups = written["releases"], tuple(tuple(group) for group in written["groups"])
+        left = written.get("left")
         return DashboardTerms(
             name=written["name"],
             grid=PeriodGrid(every=written["every"], first=date.fromisoformat(written["first"]), releases=releases),
@@ -89,7 +95,9 @@ class DashboardTerms:
                 groups=len(groups),
                 unit=from_record(PrivacyUnit, written["unit"]),
                 event=from_record(GaussianNoise | PureRelease, event),
+                stocks=left is not None,
             ),
+            left=None if left is None else from_record(Aggregate, left),
         )
 
 
@@ -118,6 +126,7 @@ def agree(
     question: Question,
     grid: PeriodGrid,
     period: str | Value,
+    until: str | None = None,
     *,
     population: Population,
     target: Target,
@@ -125,20 +134,26 @@ def agree(
 ) -> DashboardTerms:
     """Return the terms of a dashboard, or refuse what cannot be one. No data is read."""
     _require_words(name, period)
-    planned = _plan(question, grid, period, population)
+    if until is None:
+        planned, gone = _plan(question, grid.edges, period, population), None
+    else:
+        planned, gone = _who_came_and_left(question, grid, period, until, population)
+        _require_periods(until, gone.aggregate, grid, population)
     aggregate = planned.aggregate
-    *others, last = aggregate.keys
-    if not isinstance(last, BinnedKey) or len(last.bins) != grid.releases:
-        raise BadQuestionError(f"{period!r} is no column of days; name the day on which a row counts")
-    _require_days(last, grid, population, aggregate)
+    _require_periods(period, aggregate, grid, population)
+    others = aggregate.keys[:-1]
     if aggregate.cells is None:
         raise BadQuestionError("groups of a dashboard are declared values or bins; let the custodian declare them")
     check_most("cells", len(aggregate.cells), MOST_NUMBERS, "take fewer releases, or fewer groups")
-    per_group = grid.releases + (1 if last.missing else 0)
-    groups = [cell[: len(others)] for cell in aggregate.cells[::per_group]]
+    groups = _groups_of(aggregate)
+    if gone is not None and _groups_of(gone.aggregate) != groups:
+        raise AssertionError("whoever leaves is in the group in which they came")
     shown = tuple(tuple(map(_called, planned.shown(group, {}))) for group in groups)
     fixed = not any(key.missing for key in others if isinstance(key, DeclaredKey | BinnedKey)) and all(
-        isinstance(key, DeclaredKey | BinnedKey) and _is_fixed(key, aggregate, population) for key in aggregate.keys
+        isinstance(key, DeclaredKey | BinnedKey) and _is_fixed(key, one.aggregate, population)
+        for one in (planned, gone)
+        if one is not None
+        for key in one.aggregate.keys
     )
     return DashboardTerms(
         name=name,
@@ -146,8 +161,19 @@ def agree(
         aggregate=aggregate,
         by=planned.titled(planned.group_names[: len(others)]),
         groups=shown,
-        counts=_cheapest(grid.releases, len(groups), fixed=fixed, unit=population.unit, target=target, budget=budget),
+        counts=_cheapest(
+            CountedCells(releases=grid.releases, groups=len(groups), fixed=fixed, stocks=gone is not None),
+            unit=population.unit,
+            target=target,
+            budget=budget,
+        ),
+        left=None if gone is None else gone.aggregate,
     )
+
+
+def _groups_of(aggregate: Aggregate) -> list[CellKey]:
+    """Return the groups in the order of their cells: behind the periods of each there may be a cell for no day."""
+    return list(dict.fromkeys(cell[:-1] for cell in aggregate.cells or ()))
 
 
 def _called(label: object) -> str:
@@ -164,10 +190,45 @@ def _require_words(name: object, period: object) -> None:
         raise ParameterError("period", period, reason="is no column", remedy=remedy)
 
 
-def _plan(question: Question, grid: PeriodGrid, period: str | Value, population: Population) -> Plan:
+def _who_came_and_left(
+    question: Question, grid: PeriodGrid, period: object, until: object, population: Population
+) -> tuple[Plan, Plan]:
+    """Plan two counts of people: of those who came, and of those of them who left, not before they came.
+
+    Whoever came before the first period counts in it, so that a stock is of all who are in.
+    """
+    if not isinstance(question, CountPeople):
+        raise BadQuestionError(_ONLY_PEOPLE)
+    came, left = (_day_of_person(*each, question, population) for each in (("period", period), ("until", until)))
+    if left == came:
+        remedy = "name the column with the day on which a person leaves"
+        raise ParameterError("until", until, reason="is the day on which people come", remedy=remedy)
+    opens = min(grid.first, came.type.first or grid.first) if isinstance(came.type, Date) else grid.first
+    edges = [opens, *grid.edges[1:]]
+    both = (col(left.name) >= col(came.name)) & (col(came.name) >= opens)
+    gone = replace(question, where=both if question.where == EVERYONE else question.where & both)
+    return _plan(question, edges, came.name, population), _plan(gone, edges, left.name, population)
+
+
+def _day_of_person(word: str, given: object, question: Question, population: Population) -> Column:
+    """Return the column of days that is meant, or refuse: who comes and leaves has one row, with both days."""
+    table = population.table(question.table)
+    if table.rows is not RowsPerPerson.ONE_A_PERSON:
+        raise BadQuestionError(
+            f"{table.name!r} has many rows a person, who may come and leave again and again; until= is for tables with "
+            "one row a person, so leave it out, or let the custodian make such a table"
+        )
+    found = population.table(question.table).column(given) if isinstance(given, str) else None
+    if found is None or not isinstance(found.type, Date):
+        remedy = "name the column with the day on which a person comes, or leaves"
+        raise ParameterError(word, given, reason="is no column of days", remedy=remedy)
+    return found
+
+
+def _plan(question: Question, edges: Sequence[date], period: str | Value, population: Population) -> Plan:
     """Plan a count of people by groups and periods. Of somebody with many rows the first day counts, once."""
     if not isinstance(question, CountPeople):
-        raise BadQuestionError("a dashboard counts people; write count('visit', ...), and see docs/dashboards.md")
+        raise BadQuestionError(_ONLY_PEOPLE)
     if question.max_groups not in {None, 1}:
         raise BadQuestionError("a person counts once on a dashboard: leave max_groups out")
     day: str | Value = period
@@ -175,12 +236,15 @@ def _plan(question: Question, grid: PeriodGrid, period: str | Value, population:
     many = table.rows is RowsPerPerson.MANY_A_PERSON
     if many and isinstance(period, str) and any(period.casefold() == one.name.casefold() for one in table.columns):
         day = first_of(f"{question.table}.{period}", question.where)
-    asked = replace(question, by=(*question.by, bins(day, grid.edges)), max_groups=1 if many else None)
+    asked = replace(question, by=(*question.by, bins(day, edges)), max_groups=1 if many else None)
     return plan(asked, population)
 
 
-def _require_days(key: BinnedKey, grid: PeriodGrid, population: Population, aggregate: Aggregate) -> None:
-    """Refuse a grid that goes beyond the days that are declared: nobody could be there."""
+def _require_periods(told: object, aggregate: Aggregate, grid: PeriodGrid, population: Population) -> None:
+    """Refuse what is no column of days, and a grid that goes beyond the days that are declared: nobody is there."""
+    key = aggregate.keys[-1]
+    if not isinstance(key, BinnedKey) or len(key.bins) != grid.releases:
+        raise BadQuestionError(f"{told!r} is no column of days; name the day on which a row counts")
     source = _source(key, aggregate, population)
     if source is None or not isinstance(source.type, Date):
         return
@@ -235,15 +299,24 @@ def _derived(key: DeclaredKey | BinnedKey, aggregate: Aggregate) -> DerivedColum
     return next((one for one in aggregate.derived if one.name == key.column), None)
 
 
-def _cheapest(
-    releases: int, groups: int, *, fixed: bool, unit: PrivacyUnit, target: Target, budget: Guarantee
-) -> RunningCounts:
+@frozen()
+class CountedCells:
+    """The cells of a dashboard: how many periods and groups, whether people stay in theirs, and whether they leave."""
+
+    releases: int
+    groups: int
+    fixed: bool
+    stocks: bool
+
+
+def _cheapest(cells: CountedCells, *, unit: PrivacyUnit, target: Target, budget: Guarantee) -> RunningCounts:
     """Return the scheme with the least error among those that the target pays for under this kind of budget."""
+    releases, fixed = cells.releases, cells.fixed
     gaussian_scheme: CountingScheme = RootOfSumming(releases=releases) if fixed else EveryPrefix(releases=releases)
     pure_scheme: CountingScheme = best_tree(releases) if fixed else EveryPrefix(releases=releases)
 
     def counting(scheme: CountingScheme, event: GaussianNoise | PureRelease) -> RunningCounts:
-        return RunningCounts(scheme=scheme, groups=groups, unit=unit, event=event)
+        return RunningCounts(scheme=scheme, groups=cells.groups, unit=unit, event=event, stocks=cells.stocks)
 
     def gaussian(variance: Fraction) -> RunningCounts:
         return counting(gaussian_scheme, _noise_at_one(variance))

@@ -24,14 +24,15 @@ from lapwing.analyses.regression_preview import RegressionPreview, assumed_of, r
 from lapwing.answers.releases import Price
 from lapwing.answers.target import AtEpsilon, AtRho, Target, TargetWords, parse_target
 from lapwing.mechanisms.gaussian import smallest_variance
-from lapwing.queries.algebra.aggregate import tables_of
+from lapwing.mechanisms.row_sums import Whole
+from lapwing.queries.algebra.aggregate import Aggregate, tables_of
 from lapwing.queries.language.builders import ConditionLike
 from lapwing.rounds import RoundReader
 from lapwing.vocabulary.codec import digest, to_record
 from lapwing.vocabulary.deadline import deadline
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.event import Event, GaussianNoise
-from lapwing.vocabulary.exact import as_confidence, float_below
+from lapwing.vocabulary.exact import Sensitive, as_confidence, float_below
 from lapwing.vocabulary.guarantee import Guarantee, PureDP, currency_of
 from lapwing.vocabulary.results import shows_words
 
@@ -114,10 +115,12 @@ def regress(
         if None not in rounds.committed or key is not None:
             break  # the first that was not lost: a charge that was lost before stays, and is not drawn from again
 
+    read_once = _ReadOnce(aggregate)
+
     def ask(number: int, at: At, build: Build) -> Mapping[str, Any]:
         def draw(reader: RoundReader) -> dict[str, Any]:
             round_ = build(at)
-            released = course.mechanism(round_).release(reader.people(aggregate), round_.add)
+            released = course.mechanism(round_).release(read_once.rows(reader), round_.add)
             return {"at": dict(at), "released": released, "versions": dict(reader.versions)}
 
         drawn: Mapping[str, Any] = rounds.round({"round": number}, draw)
@@ -127,6 +130,21 @@ def regress(
 
     with rounds:
         return regression_from(session, asked, ask, name=rounds.name)
+
+
+class _ReadOnce:
+    """The rows of people, still closed: read by the first round that is drawn, and again for a version that is new."""
+
+    def __init__(self, aggregate: Aggregate) -> None:
+        self._aggregate = aggregate
+        self._kept: tuple[dict[str, int], Sensitive[Whole]] | None = None
+
+    def rows(self, reader: RoundReader) -> Sensitive[Whole]:
+        """Return the rows as the versions of a round have them."""
+        versions = dict(reader.versions)
+        if self._kept is None or self._kept[0] != versions:
+            self._kept = versions, reader.people(self._aggregate)
+        return self._kept[1]
 
 
 def asked_regression(

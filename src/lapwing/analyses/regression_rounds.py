@@ -42,6 +42,8 @@ FAR: Final = 16 * ETA
 """Linear predictors are clipped to this: means and slopes are tables between."""
 _SHIFT: Final = 16
 _MOST_FACTOR, _MOST_CONSTANT = 2**40, 2**56
+_EXACT: Final = 2**53
+"""Whole numbers below this are real numbers of the machine, and so are their sums."""
 _MOST_WHITE: Final = 2**26
 _DIAGONAL, _BESIDE = 128, 181
 """A matrix is summed as its upper triangle: its diagonal times 128, and the rest times 181, less than √2 of that."""
@@ -114,8 +116,18 @@ class Affine:
         return Affine(factors=_whole(factors, _MOST_FACTOR), constants=_whole(constants, _MOST_CONSTANT))
 
     def of(self, centred: Whole) -> Whole:
-        """Return the numbers of each row."""
-        return np.asarray((centred @ self.factors + self.constants + 2 ** (_SHIFT - 1)) >> _SHIFT, np.int64)
+        """Return the numbers of each row; where no sum can reach 2^53, real numbers are as exact, and faster."""
+        half = self.constants + 2 ** (_SHIFT - 1)
+        if self._farthest < _EXACT:
+            told = self.factors.T.astype(np.float64) @ centred.T.astype(np.float64) + half[:, None].astype(np.float64)
+            return np.asarray(np.floor(told * 0.5**_SHIFT), np.int64).T
+        return np.asarray((centred @ self.factors + half) >> _SHIFT, np.int64)
+
+    @property
+    def _farthest(self) -> int:
+        """How far a sum, or a part of one, can be from 0 for columns within their range: a public number."""
+        each = HALF_RANGE * np.abs(self.factors).sum(axis=0) + np.abs(self.constants)
+        return int(np.max(each, initial=0)) + (1 << _SHIFT - 1)
 
     @property
     def real(self) -> "tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]":
@@ -258,7 +270,7 @@ def _triangle(left: Whole, right: Whole, shift: int) -> Whole:
     """Return left·right of each pair of columns of each row, as an upper triangle, scaled, rounded to 2^shift."""
     many, place = left.shape[1], 0
     diagonal, beside = right * _DIAGONAL, right * _BESIDE
-    summed = np.empty((len(left), many * (many + 1) // 2), np.int64)
+    summed = np.empty((len(left), many * (many + 1) // 2), np.int64, order="F")
     for i in range(many):
         summed[:, place] = left[:, i] * diagonal[:, i]
         np.multiply(left[:, i : i + 1], beside[:, i + 1 :], out=summed[:, place + 1 : place + many - i])

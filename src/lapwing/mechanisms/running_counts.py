@@ -8,6 +8,9 @@ was released. Cumulative counts, windows and single periods are fixed combinatio
 Where only noise of a pure epsilon can be paid, sums of blocks of periods are released when a block ends: a wide tree.
 Where people may move from one cell to another between releases, the cumulative count itself is, each time.
 
+Where people leave, x_i is the number of those who came in period i less that of those who left in it, and a cumulative
+count is a stock: how many are in. Somebody who comes and leaves moves two periods, in opposite ways.
+
 Proof: proofs/counts_over_time.md
 """
 
@@ -17,7 +20,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -32,6 +35,7 @@ from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 
 Rows: TypeAlias = list[list[int]]
 """What one release tells: for each number, the weight of each period so far."""
+CellCounts: TypeAlias = Sensitive[Sequence[int]] | Sequence[int]
 _BITS: Final = 10
 _WIDEST_TREE: Final = 9
 _NOTHING: Final = 1e-13
@@ -73,6 +77,14 @@ class CountingScheme(ABC):
     def l1(self, *, replaced: bool, grouped: bool) -> int:
         """Return the most by which one person moves all released numbers, in absolute values added up."""
 
+    @abstractmethod
+    def stock_l2_squared(self, *, replaced: bool, grouped: bool) -> int:
+        """Return the same, in squared length, where whoever has come may leave, in the same group and not before."""
+
+    @abstractmethod
+    def stock_l1(self, *, replaced: bool, grouped: bool) -> int:
+        """Return the same, in absolute values added up."""
+
 
 @frozen()
 class RootOfSumming(CountingScheme):
@@ -106,6 +118,33 @@ class RootOfSumming(CountingScheme):
         del grouped
         return (2 if replaced else 1) * sum(root_coefficients(self.releases))
 
+    def stock_l2_squared(self, *, replaced: bool, grouped: bool) -> int:
+        """Return the squares of the moves of somebody who leaves at the worst time; four times that in an exchange."""
+        del grouped
+        return (4 if replaced else 1) * _moves_of_stocks(self.releases, 2)
+
+    def stock_l1(self, *, replaced: bool, grouped: bool) -> int:
+        """Return these moves, or twice that."""
+        del grouped
+        return (2 if replaced else 1) * _moves_of_stocks(self.releases, 1)
+
+
+@lru_cache(maxsize=64)
+def _moves_of_stocks(releases: int, power: int) -> int:
+    """Return the largest sum, over when somebody leaves, of the powers of the largest move of each release.
+
+    Who came s releases ago moves one by k_s; and who has left since, in the period that is `stay` after, by
+    k_(s - stay) - k_s the other way. In each version of the data it may be either, or neither.
+    """
+    weights = np.array(root_coefficients(releases), np.int64)
+
+    def moves(stay: int) -> int:
+        there, gone = weights.copy(), weights[: releases - stay] - weights[stay:]
+        there[stay:] = np.maximum(there[stay:], gone)
+        return int((there**power).sum())
+
+    return max(map(moves, range(releases)))
+
 
 @frozen()
 class EveryPrefix(CountingScheme):
@@ -126,6 +165,14 @@ class EveryPrefix(CountingScheme):
     def l1(self, *, replaced: bool, grouped: bool) -> int:
         """Return the same: each of these numbers moves by one."""
         return self.l2_squared(replaced=replaced, grouped=grouped)
+
+    def stock_l2_squared(self, *, replaced: bool, grouped: bool) -> int:
+        """Return the same: in each version somebody is in, in one group, or is not."""
+        return self.l2_squared(replaced=replaced, grouped=grouped)
+
+    def stock_l1(self, *, replaced: bool, grouped: bool) -> int:
+        """Return the same."""
+        return self.l1(replaced=replaced, grouped=grouped)
 
 
 @frozen()
@@ -151,6 +198,16 @@ class TreeOfBlocks(CountingScheme):
         """Return one for each level, and twice that where somebody is exchanged."""
         del grouped
         return self.levels * (2 if replaced else 1)
+
+    def stock_l2_squared(self, *, replaced: bool, grouped: bool) -> int:
+        """Return two for each level, for the block of coming and that of leaving; four times that in an exchange."""
+        del grouped
+        return 2 * self.levels * (4 if replaced else 1)
+
+    def stock_l1(self, *, replaced: bool, grouped: bool) -> int:
+        """Return two for each level, and twice that where somebody is exchanged."""
+        del grouped
+        return 2 * self.levels * (2 if replaced else 1)
 
     @property
     def most_blocks(self) -> int:
@@ -186,8 +243,9 @@ class RunningCounts(Priced[GaussianNoise | PureRelease]):
     """Releases the sums of a scheme one after the other, each with independent noise, within one event.
 
     If everybody is in at most one cell of `groups` times the periods, and stays in it where the scheme says so, then
-    all releases together, whatever is chosen between them, are dominated by `event`. The size of the noise is computed
-    here, from the very weights that are summed.
+    all releases together, whatever is chosen between them, are dominated by `event`. Of `stocks`, whoever is in a cell
+    may also have left, in one cell of the same group and not of an earlier period, for which the same holds. The size
+    of the noise is computed here, from the very weights that are summed.
 
     >>> unit = PrivacyUnit(person_key="id")
     >>> event = GaussianNoise(l2_sensitivity_squared=1, sigma_squared=16)
@@ -201,6 +259,7 @@ class RunningCounts(Priced[GaussianNoise | PureRelease]):
     scheme: CountingScheme
     groups: int
     unit: PrivacyUnit
+    stocks: bool
 
     def __init__(
         self,
@@ -209,18 +268,21 @@ class RunningCounts(Priced[GaussianNoise | PureRelease]):
         groups: int,
         unit: PrivacyUnit,
         event: GaussianNoise | PureRelease,
+        stocks: bool = False,
     ) -> None:
-        fill(self, scheme=scheme, groups=groups, unit=unit, event=event)
+        fill(self, scheme=scheme, groups=groups, unit=unit, event=event, stocks=stocks)
         self.law  # noqa: B018 - refuse a size of noise that cannot be drawn, before anything is charged
 
     @property
     def moves(self) -> int:
         """How far one protected person or group moves all releases: squared for Gaussian noise, absolute otherwise."""
         replaced, grouped = self.unit.adjacency is Adjacency.REPLACE, self.groups > 1
-        together = self.unit.protects_groups_of
+        together, scheme = self.unit.protects_groups_of, self.scheme
         if isinstance(self.event, GaussianNoise):
-            return self.scheme.l2_squared(replaced=replaced, grouped=grouped) * together**2
-        return self.scheme.l1(replaced=replaced, grouped=grouped) * together
+            of_one = scheme.stock_l2_squared if self.stocks else scheme.l2_squared
+            return of_one(replaced=replaced, grouped=grouped) * together**2
+        of_one = scheme.stock_l1 if self.stocks else scheme.l1
+        return of_one(replaced=replaced, grouped=grouped) * together
 
     @property
     def law(self) -> RoundedGaussian | DiscreteLaplace:
@@ -251,27 +313,34 @@ class RunningCounts(Priced[GaussianNoise | PureRelease]):
     def variance(self) -> float:
         """The variance of the noise on each number, rounded up: rounding adds a twelfth, and 1/4 is no less."""
         if isinstance(self.law, DiscreteLaplace):
-            decay = math.exp(-1 / float(self.law.scale))
-            return 2 * decay / (1 - decay) ** 2
+            return 1 / (2 * math.sinh(1 / (2 * float(self.law.scale))) ** 2) * _RAISED
         return float(self.law.sigma_used) ** 2 + 0.25
 
     def release(
-        self, number: int, counts: "Sensitive[Sequence[int]] | Sequence[int]", *, lost: Collection[int] = ()
+        self, number: int, counts: CellCounts, *, left: CellCounts | None = None, lost: Collection[int] = ()
     ) -> list[list[int]]:
         """Return what release `number` tells of each group, in the order of its rows.
 
         `counts` has the cells of all periods of the first group, then those of the next one; behind the periods of a
-        group there may be cells that are in no period, which count nowhere.
+        group there may be cells that are in no period, which count nowhere. Of stocks, `left` has those who left.
         """
-        opened = integers(counts)
-        if isinstance(opened, int) or opened.ndim != 1 or opened.size % self.groups or opened.size < self._least:
-            del opened
-            raise wrong_size(self._least, "hand in every period of every group")
-        table = opened.astype(object).reshape(self.groups, -1)[:, :number]  # whole numbers that never wrap around
+        if (left is not None) is not self.stocks:
+            raise wrong_size(self._least, "hand in who left with who came where stocks are told, and only there")
+        table = self._table(counts, number)
+        if left is not None:
+            table = table - self._table(left, number)
         rows = self.scheme.rows(number, lost)
         exact = [sum(weight * count for weight, count in zip(row, one, strict=True)) for one in table for row in rows]
         noisy = [int(one) for one in np.ravel(add_noise(exact, self.law, len(exact)))]
         return [noisy[place : place + len(rows)] for place in range(0, len(noisy), len(rows))]
+
+    def _table(self, counts: CellCounts, number: int) -> Any:
+        """Return the counts of the first periods, a row for each group, as whole numbers that never wrap around."""
+        opened = integers(counts)
+        if isinstance(opened, int) or opened.ndim != 1 or opened.size % self.groups or opened.size < self._least:
+            del opened
+            raise wrong_size(self._least, "hand in every period of every group")
+        return opened.astype(object).reshape(self.groups, -1)[:, :number]
 
     @property
     def _least(self) -> int:

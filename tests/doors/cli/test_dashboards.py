@@ -67,6 +67,27 @@ def test_a_dashboard_is_opened_published_and_shown(folder, tmp_path) -> None:
     assert [one["until"] for one in single["counts"]] == [f"2024-0{month}" for month in range(1, 7)]
 
 
+def test_who_is_in_is_told_at_the_prompt(tmp_path) -> None:
+    rows = [f"{one},2024-0{one % 3 + 1}-10,{'2024-03-05' if one % 4 == 0 else ''}" for one in range(400)]
+    (tmp_path / "trial.csv").write_text("\n".join(["id,joined,left", *rows]), encoding="utf-8")
+    day = 'type = "date", first = 2020-01-01, last = 2030-12-31, fixed = true'
+    (tmp_path / "lapwing.toml").write_text(
+        '[populations.trial]\nperson_key = "id"\nbudget = { epsilon = "50" }\n[populations.trial.tables.trial]\n'
+        f'source = "trial.csv"\nrows = "one"\ncolumns.joined = {{ {day} }}\n'
+        f"columns.left = {{ {day}, nullable = true }}\n",
+        encoding="utf-8",
+    )
+    lw.create(tmp_path).close()
+    words = ["open", "in", "trial", "--period", "joined", "--until", "left", "--first", "2024-01-01", "--releases", "3"]
+    opened = run("dashboard", *words, "--epsilon", "20", "-w", str(tmp_path))
+    assert opened.exit_code == 0, opened.output
+    assert "people who are in" in opened.output
+    told = json.loads(run("dashboard", "publish", "in", "-w", str(tmp_path), "--json").output)
+    assert told["what"] == "people who are in"
+    here = sum(one % 4 != 0 or one % 3 == 2 for one in range(400))
+    assert abs(told["counts"][-1]["estimate"] - here) <= 4 * told["counts"][-1]["margin"], "33 left before they came"
+
+
 OPEN = ["open", "x", "visit", "--period", "day", "--first", "2024-01-01", "--epsilon", "1"]
 
 

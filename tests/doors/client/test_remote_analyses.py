@@ -103,6 +103,15 @@ def test_counts_over_time_are_the_same_at_a_distance(here, there, budget) -> Non
         lw.count("patient", by="sex"), name="by sex", **{**YEAR, "period": lw.first_of("visit.day")}, **price
     )
     assert list(groups.publish("2024-04-02").groups) == [("F",), ("M",)]
+    stock = {**YEAR, "period": "joined", "until": "quit"}
+    ours, theirs = (one.preview_dashboard(lw.count("enrolled"), **stock, **price) for one in (here, there))
+    assert (theirs.to_dict(), theirs.facts()) == (ours.to_dict(), ours.facts())
+    now = there.dashboard(lw.count("enrolled"), name="who is in", **stock, **price).publish("2024-10-02")
+    assert now.what == "people who are in"
+    assert now.to_dict() == here.dashboard(name="who is in").cumulative().to_dict()
+    assert all(
+        abs(one.estimate - true) <= 4 * one.margin for one, true in zip(now.counts, (150, 300, 150), strict=True)
+    )
 
 
 def test_comparisons_and_curves_are_the_same_at_a_distance(here, there, budget) -> None:

@@ -1,7 +1,7 @@
 """`lapwing dashboard`: open, publish, show; counts over time that are paid once, at the opening."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -39,6 +39,7 @@ def dashboard() -> None:
 @where_option
 @click.option("--by", multiple=True, metavar="COLUMN", help="A declared column that makes the groups.")
 @click.option("--period", required=True, metavar="COLUMN", help="The day on which a row counts.")
+@click.option("--until", metavar="COLUMN", help="The day on which a person leaves: then people who are in are told.")
 @click.option("--first", required=True, metavar="DAY", help="The first day of the first period.")
 @click.option("--every", default="month", show_default=True, metavar="PERIOD", help="day, week, month, quarter, year.")
 @click.option("--releases", metavar="N", help="How many periods there will be.")
@@ -55,6 +56,7 @@ def open_dashboard(
     where: str | None,
     by: tuple[str, ...],
     period: str,
+    until: str | None,
     first: str,
     every: str,
     releases: str | None,
@@ -63,7 +65,8 @@ def open_dashboard(
 ) -> None:
     """Open a dashboard, and pay for all of its releases.
 
-    A person counts once: in the period of their row, or of the first of their rows. What a period is never changes.
+    A person counts once: in the period of their row, or of the first of their rows; with --until, until they leave.
+    What a period is never changes.
 
     \b
     lapwing dashboard open er visit --where "kind = 'er'" --period recorded_on \\
@@ -73,16 +76,20 @@ def open_dashboard(
     """
     question = count(table, where, by=list(by))
     many = None if releases is None else _whole("--releases", releases)
+    periods: dict[str, Any] = {
+        "period": period,
+        "until": until,
+        "first": first,
+        "every": every,
+        "releases": many,
+        "last": last,
+    }
     with door.session() as session:
-        found = session.preview_dashboard(
-            question, name=name, period=period, first=first, every=every, releases=many, last=last, **offer
-        )
+        found = session.preview_dashboard(question, name=name, **periods, **offer)
         if dry_run:
             door.tell({**found.to_dict(), "refusal": refusal_record(found.refusal)}, facts(*found.facts()))
             return
-        board = session.dashboard(
-            question, name=name, period=period, first=first, every=every, releases=many, last=last, **offer
-        )
+        board = session.dashboard(question, name=name, **periods, **offer)
         left = session.budget()
     door.tell(
         {"dashboard": board.name, "price": found.price.to_dict(), "left": left.to_dict()},

@@ -150,7 +150,8 @@ def _table(told: Mapping[str, Any]) -> Table:
 
 
 def _column(told: Mapping[str, Any]) -> Column:
-    return Column(name=told["column"], type=_type(told), nullable=bool(told["nullable"]))
+    fixed = told_truth(told.get("fixed", False))
+    return Column(name=told["column"], type=_type(told), nullable=bool(told["nullable"]), fixed=fixed)
 
 
 def _type(told: Mapping[str, Any]) -> ColumnType:

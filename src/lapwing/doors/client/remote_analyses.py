@@ -192,7 +192,8 @@ def _dashboard_body(
     day = period if isinstance(period, str) else Speller(population, table, sets).part(period)
     grid = {"every": terms.grid.every, "first": str(terms.grid.first), "releases": terms.grid.releases}
     who: dict[str, Any] = {word: told for word, told in asked.items() if word != "ask"}
-    body = {"name": terms.name, **who, "period": day, **grid, "price": _price(words)}
+    leaving = {} if words.get("until") is None else {"until": words["until"]}
+    body = {"name": terms.name, **who, "period": day, **leaving, **grid, "price": _price(words)}
     return {**body, **with_sets(sets), "means": [dashboard_meaning(terms)]}
 
 

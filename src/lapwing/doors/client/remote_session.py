@@ -302,6 +302,7 @@ class RemoteSession(AskingSession, AskingGuests):
         every: str = "month",
         releases: int | None = None,
         last: "str | date | None" = None,
+        until: str | None = None,
         name: str = "dashboard",
         **target: Unpack[TargetWords],
     ) -> "DashboardPreview":
@@ -309,7 +310,7 @@ class RemoteSession(AskingSession, AskingGuests):
         from lapwing.doors.client import remote_analyses  # noqa: PLC0415 - NumPy is slow to load
 
         self._lifetime.require()
-        grid = {"first": first, "every": every, "releases": releases, "last": last, "name": name}
+        grid = {"first": first, "every": every, "releases": releases, "last": last, "until": until, "name": name}
         return remote_analyses.preview_opening(self, self._door, question, period, **grid, **target)
 
     @shows_words(TargetWords, confidence="0.95")
@@ -323,6 +324,7 @@ class RemoteSession(AskingSession, AskingGuests):
         every: str = "month",
         releases: int | None = None,
         last: "str | date | None" = None,
+        until: str | None = None,
         **target: Unpack[TargetWords],
     ) -> "RemoteDashboard":
         """Open a dashboard, and pay for all of its releases; or, by its name alone, go on. See `Session.dashboard`."""
@@ -330,10 +332,10 @@ class RemoteSession(AskingSession, AskingGuests):
         from lapwing.doors.client import remote_analyses  # noqa: PLC0415
 
         self._lifetime.require()
-        if is_by_name(question, period=period, first=first, releases=releases, last=last, target=target):
+        if is_by_name(question, period=period, first=first, releases=releases, last=last, until=until, target=target):
             return remote_analyses.find_dashboard(self, self._door, name)
         assert question is not None and period is not None and first is not None  # noqa: PT018, S101 - it was looked at
-        grid = {"first": first, "every": every, "releases": releases, "last": last, "name": name}
+        grid = {"first": first, "every": every, "releases": releases, "last": last, "until": until, "name": name}
         return remote_analyses.open_dashboard(self, self._door, question, period, **grid, **target)
 
     def preview_explorer(

@@ -130,7 +130,7 @@ def _question(body: DashboardBody) -> Question:
 
 
 def _words(body: DashboardBody) -> dict[str, Any]:
-    names = ("name", "period", "first", "every", "releases", "last")
+    names = ("name", "period", "first", "every", "releases", "last", "until")
     return {name: body.words()[name] for name in names if name in body.words()} | body.price.words()
 
 
@@ -159,6 +159,7 @@ def _standing(session: Session, board: PublishedCounts, id_: str) -> dict[str, A
         "lost": list(board.lost),
         "next": {"period": grid.label(done + 1), "over_after": str(grid.ends(done + 1))} if going_on else None,
         "by": list(board.terms.by),
+        "stocks": board.terms.counts.stocks,
         "price": Price.of(board.terms.counts.event, currency_of(session.budget().account.budget)).to_dict(),
     }
 

@@ -12,7 +12,7 @@ from msgspec import UNSET
 from lapwing.doors.server.calls import Reply, ServerCall
 from lapwing.doors.server.for_analysts import foretell
 from lapwing.doors.server.jobs import Job, JobName, JobState, ending_of, state_after
-from lapwing.doors.server.memory import FREE, LEDGER
+from lapwing.doors.server.memory import LEDGER
 from lapwing.doors.server.problems import ProblemError, body_of
 from lapwing.doors.server.wire import PublicationBody, PublishedColumn
 from lapwing.publishing.codes import Columns
@@ -54,7 +54,7 @@ def _publish(call: ServerCall, job: Job) -> bytes:
     offer = offer_of(job.session, **words, **price)
     call.require_meaning(lambda: [meaning_of(offer)])
     before = published_before(job.session, offer, **_shape(call.body))
-    call.remember(LEDGER if before is None else FREE)
+    call.remember(LEDGER if before is None else call.reserved_entry(before.name))
     if (told := call.told_before()) is not None:
         return told
     published = before

@@ -370,7 +370,8 @@ class DashboardBody(Strict):
     """A dashboard: who is counted, in which periods, and the price of all of its releases.
 
     `period` is the column with the day on which a row counts, `first` the first day of the first period. There are as
-    many `releases` as that, or the `last` day of the last one is said.
+    many `releases` as that, or the `last` day of the last one is said. With `until`, the column with the day on which a
+    person leaves, cumulative counts are of those who are in.
     """
 
     name: Text
@@ -383,6 +384,7 @@ class DashboardBody(Strict):
     every: Name = "month"
     releases: Whole | UnsetType = UNSET
     last: Name | UnsetType = UNSET
+    until: Text | UnsetType = UNSET
     means: Meanings | UnsetType = UNSET
     concept_sets: ConceptSets | UnsetType = UNSET
 

@@ -23,6 +23,8 @@ from lapwing.queries.algebra.aggregate import (
     FACTOR,
     LAST_PLACE,
     MODULUS,
+    MOST_BUCKETS,
+    OTHER_MODULUS,
     SHIFT,
     Aggregate,
     BinnedKey,
@@ -37,6 +39,7 @@ from lapwing.queries.algebra.aggregate import (
     Key,
     LastStepPerPerson,
     PrivateKey,
+    SketchedKeys,
 )
 from lapwing.queries.algebra.derived import (
     Beginning,
@@ -212,6 +215,12 @@ def _of_bounding(aggregate: Aggregate) -> Iterator[Number]:
     match aggregate.bounding:
         case CountPerPerson() | CountPeopleOfTables() | DistinctKeys() | LastStepPerPerson():
             yield _A_COUNT
+        case SketchedKeys(buckets=buckets):
+            yield _A_COUNT
+            yield Number("what is left of a value", -OTHER_MODULUS, 2 * OTHER_MODULUS, Held.WHOLE)
+            yield Number("a bucket of a sketch", 0, buckets - 1, Held.WHOLE)
+            for salt in (aggregate.salt + 1, aggregate.salt + 2):
+                yield from _of_ranks(salt)
         case CountInSets():
             yield _A_COUNT
             yield Number("the number of a cell", 0, sum(aggregate.sizes), Held.WHOLE)
@@ -281,6 +290,8 @@ class _Conditions:
                 coded = all(isinstance(key, DeclaredKey) and key == _of_codes(key) for key in aggregate.keys)
                 _require(coded, "people are counted in sets of keys with the values 0, 1, 2, ...")
                 _require(bool(sets) and all(sets), "people are counted in sets, of one key or more each")
+            case SketchedKeys(buckets=buckets):
+                _require(len(aggregate.keys) == 1 and 0 < buckets <= MOST_BUCKETS, "a sketch is of one column")
             case CountPerPerson() | CountPeopleOfTables() | DistinctKeys():
                 pass
 

@@ -26,6 +26,7 @@ from lapwing.queries.algebra.aggregate import (
     Label,
     LastStepPerPerson,
     Sensitivity,
+    SketchedKeys,
 )
 from lapwing.queries.algebra.derived_words import explained
 from lapwing.queries.algebra.predicate import ALWAYS
@@ -365,7 +366,7 @@ class Plan:
         match self.aggregate.bounding:
             case LastStepPerPerson(steps=steps):
                 return len(steps) + 1
-            case DistinctKeys():
+            case DistinctKeys() | SketchedKeys():
                 return 1
             case _:
                 return self.aggregate.terms * (self.aggregate.cell_count or 0)

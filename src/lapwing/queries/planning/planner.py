@@ -24,6 +24,7 @@ from lapwing.queries.algebra.aggregate import (
     KeyOfColumn,
     Label,
     PrivateKey,
+    SketchedKeys,
     cell_count,
     sensitivity,
 )
@@ -316,7 +317,7 @@ class Planner:
                 whole = self.question.once or (
                     rows == 1 and unsaid and isinstance(aggregate.bounding, BoundedRowsPerPerson)
                 )
-            case CountPerPerson(max_cells=cells) | DistinctKeys(max_cells=cells):
+            case CountPerPerson(max_cells=cells) | DistinctKeys(max_cells=cells) | SketchedKeys(max_cells=cells):
                 whole = True
             case _:
                 return False

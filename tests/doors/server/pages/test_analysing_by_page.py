@@ -6,7 +6,7 @@ import re
 import pytest
 
 import lapwing as lw
-from doors.server.pages.visitors import P, field_of, gaussian, pressed, text_of, title_of
+from doors.server.pages.visitors import P, field_of, gaussian, pages_of, pressed, text_of, title_of, with_enrolled
 from lapwing.noise.randomness import fresh_name
 
 COMPARED = {"chosen": "1", "outcome": "diabetes", "by": "sex"}
@@ -124,6 +124,24 @@ def test_a_dashboard_is_opened_published_and_drawn_as_a_line(pages, budget) -> N
     for other in ("ben", "otto", "gina"):
         assert pages.browser(other).get(place).status_code == 404
         assert pages.browser(other).post(f"{place}/publish", {"key": fresh_name()}).status_code == 404
+
+
+@pytest.mark.one_budget("the other dashboards are opened under every kind")
+def test_a_dashboard_of_who_is_in_says_so(tmp_path, budget) -> None:
+    with pages_of(tmp_path, budget, declared=lambda text: with_enrolled(tmp_path / "clinic", text)) as pages:
+        ana = pages.browser("ana")
+        fields = {**BOARD, **price(budget, "1"), "name": "in", "period": "enrolled.joined", "where": ""}
+        wrong = text_of(ana.post(f"{P}/over-time/draft", {**fields, "until": "visit.day"}))
+        assert "both days in the same table" in wrong
+        fields["until"] = "enrolled.quit"
+        told = text_of(ana.post(f"{P}/over-time/draft", fields))
+        assert "Who is in" in told
+        assert "Net change" in told
+        place = ana.get(press(ana, "over-time", fields).headers["location"]).headers["location"]
+        ana.post(f"{place}/publish", {"key": field_of(ana.get(place), "key")})
+        page = text_of(ana.get(place))
+        assert "Who is in" in page
+        assert "until the day on which they left" in page
 
 
 @pytest.mark.one_budget("words and forms are the same under every kind")

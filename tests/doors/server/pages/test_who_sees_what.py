@@ -35,6 +35,8 @@ SEES = {
     f"{P}/compare": ASK,
     f"{P}/model": ASK,
     f"{P}/over-time": ASK,
+    f"{P}/study": ASK,
+    f"{P}/survival": ASK,
     f"{P}/streams": ASK,
     f"{P}/saved": ASK,
     f"{P}/saved/board": ASK,

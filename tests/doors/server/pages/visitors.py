@@ -148,10 +148,22 @@ def clinic_door(budget: KindOfBudget, amount: str = "19", *, people: int = 3000)
     """Serve a clinic to programs, with enough people and money for a regression to tell something."""
     with TemporaryDirectory(prefix="lapwing-", dir=where_there_is_room()) as folder:
         place = make_clinic(Path(folder) / "clinic", people)
-        (place / FILE).write_text(with_budget((place / FILE).read_text(), budget, amount))
+        declared = with_budget((place / FILE).read_text(), budget, amount)
+        (place / FILE).write_text(with_enrolled(place, declared))
         lw.create(place).close()
         with serving(place) as door:
             yield door
+
+
+def with_enrolled(place: Path, declared: str) -> str:
+    """Write a table of 300 people who came, of whom half left, and declare it beside the others."""
+    rows = [f"{one},2024-0{one % 6 + 1}-10,{'2024-08-05' if one % 2 else ''}" for one in range(300)]
+    (place / "enrolled.csv").write_text("\n".join(["person_id,joined,quit", *rows]), encoding="utf-8")
+    day = 'type = "date", first = 2020-01-01, last = 2025-01-01, fixed = true'
+    return (
+        f'{declared}\n[populations.clinic.tables.enrolled]\nsource = "enrolled.csv"\nrows = "one"\n'
+        f"columns.joined = {{ {day} }}\ncolumns.quit = {{ {day}, nullable = true }}\n"
+    )
 
 
 def gaussian(budget: KindOfBudget) -> dict[str, str]:

@@ -119,5 +119,19 @@ def sql_text(question: dict[str, Any]) -> str:
     return f"select {columns}count(*)\nfrom {question['table']}{where}{grouped}"
 
 
+def words_of_question(question: dict[str, Any]) -> str:
+    """Return a question as it is told in a list: its SQL, or what is asked of which columns.
+
+    >>> words_of_question({"ask": "mean", "table": "patient", "of": "bmi", "where": "smoker", "by": ["sex"]})
+    'mean of bmi, in patient where smoker, by sex'
+    """
+    if question["ask"] in {"sql", "funnel", "count"}:
+        return sql_text(question)
+    of = ", ".join(str(question[name]) for name in STATISTICS[question["ask"]].names)
+    where = f" where {question['where']}" if question.get("where") else ""
+    by = ", by " + ", ".join(map(_by_sql, question["by"])) if question.get("by") else ""
+    return f"{question['ask'].replace('_', ' ')}{' of ' if of else ''}{of}, in {question['table']}{where}{by}"
+
+
 def _by_sql(one: Any) -> str:
     return one if isinstance(one, str) else f"bins({one['column']}, {', '.join(map(str, one['edges']))})"

@@ -34,7 +34,9 @@ _ELSEWHERE = {
     "synthesize": "syntheses",
     "open_explorer": "explorers",
     "compare": "comparisons",
+    "estimate_survival": "survivals",
     "regress": "regressions",
+    "study": "studies",
     "open_dashboard": "dashboards",
 }
 """The pages of what is no answer, by what it is remembered as."""

@@ -110,7 +110,8 @@ def _dictionary(visit: PageVisit) -> Dictionary:
     """Return what a cohort of the explorer can be built of: its columns, and all there is where some are conditions."""
     everything = dictionary_for(visit)
     known = visit.server.memory.recall(visit.population, visit.person.id, visit.part("key"))
-    names = set() if known is None else {one["name"] for one in known["body"]["columns"]}
+    given = [] if known is None else known["body"].get("columns", [])
+    names = {one.get("name", one["by"]) for one in given}
     is_plain = names and names <= {one.name for one in everything.groupings}
     return Dictionary(visit.session().population, names) if is_plain else everything
 
@@ -131,7 +132,7 @@ async def _explored(
         "dictionary": dictionary,
         "search_in": f"{place}/search",
         "explorer": explorer,
-        "ranges": {name: code_names(explorer["codes"][name], visit.say) for name in _binned(body)},
+        "ranges": {name: code_names(explorer["codes"][name], visit.say) for name in _binned(body, explorer["codes"])},
         "place": place,
         "checks_all": visit.field("check") == "on",
         "sentence": sentence_of(cohort, dictionary, visit.say),
@@ -163,9 +164,10 @@ async def _explored(
     return shown
 
 
-def _binned(body: Mapping[str, Any]) -> list[str]:
+def _binned(body: Mapping[str, Any], codes: Mapping[str, Any]) -> list[str]:
     """Return the columns of an explorer of which it knows bins: a condition takes whole ones."""
-    return [one["name"] for one in body.get("columns", []) if one["by"].startswith("bins(")]
+    given = zip(body.get("columns", []), codes, strict=False)  # without columns it knows those that need no bins
+    return [name for one, name in given if one["by"].startswith("bins(")]
 
 
 def _key_for(visit: PageVisit, where: str) -> str:

@@ -78,9 +78,21 @@ def templates() -> Environment:
         "bytes": size_text,
     }
     made.filters |= {"number": number, "budget": budget_text, "named": named, "delta": delta_text}
+    made.filters["columns"] = columns_text
     made.globals["now"] = lambda: datetime.now(UTC).isoformat()
     made.globals["static"] = lambda name: f"/static/{name}?{static_files()[name].mark}"
     return made
+
+
+def columns_text(body: Mapping[str, Any]) -> str:
+    """Return the columns of a publication in a list: by their names, or as they were written; its table, without any.
+
+    >>> columns_text({"table": "patient", "columns": [{"name": "old", "by": "age > 90"}, {"by": "sex"}]})
+    'old, sex'
+    >>> columns_text({"table": "patient"})
+    'patient'
+    """
+    return ", ".join(one.get("name", one["by"]) for one in body.get("columns", [])) or str(body["table"])
 
 
 def above(number: Any) -> str:

@@ -26,6 +26,8 @@ from lapwing.vocabulary.frozen import frozen
 P: Final = "/populations/{population}/over-time"
 _ONE: Final = "/populations/{population}/dashboards/{key}"
 SORTS: Final = ("cumulative", "single")
+_STOCKS: Final = {"cumulative": "stock", "single": "change"}
+"""What these counts are called where people leave."""
 _MOST_DRAWN: Final = 12
 _NOT_THERE: Final = 404
 
@@ -36,6 +38,7 @@ class OverTimeDraft:
 
     name: str
     period: str
+    until: str
     where: str
     by: str
     first: str
@@ -48,6 +51,7 @@ class OverTimeDraft:
         own = said(
             name=self.name,
             period=self.period,
+            until=self.until,
             where=self.where,
             by=self.by,
             first=self.first,
@@ -64,6 +68,9 @@ class OverTimeDraft:
             raise UnclearError("series.unclear.period")
         if not self.name:
             raise UnclearError("series.unclear.name")
+        left, _, until = self.until.partition(".")
+        if self.until and (left != table or source.field(until) is None):
+            raise UnclearError("series.unclear.until")
         by = source.field(self.by) if self.by else None
         return {
             "name": self.name,
@@ -72,7 +79,7 @@ class OverTimeDraft:
             "first": self.first,
             "every": self.every,
             "releases": self._many(),
-            **said(where=self.where),
+            **said(where=self.where, until=until),
             **({} if by is None else {"by": [by.written]}),
             "price": self.offer.body(),
         }
@@ -100,7 +107,7 @@ async def show_dashboard(visit: PageVisit, problem: str = "", status: int = 200)
         status,
         record=record,
         sort=sort,
-        sorts=SORTS,
+        sorts={one: _STOCKS[one] if record["stocks"] else one for one in SORTS},
         groups=groups,
         pictures=[(name, _line(record["dashboard"], rows)) for name, rows in list(groups.items())[:_MOST_DRAWN]],
         is_over=is_over,
@@ -170,6 +177,7 @@ def _draft(visit: PageVisit) -> OverTimeDraft:
     return OverTimeDraft(
         name=text_of_field(values, "name"),
         period=text_of_field(values, "period", days[0].path if days else ""),
+        until=text_of_field(values, "until"),
         where=text_of_field(values, "where"),
         by=text_of_field(values, "by"),
         first=text_of_field(values, "first", _first_day(days[0].high if days else "")),

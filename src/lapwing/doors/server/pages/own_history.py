@@ -6,6 +6,7 @@ from functools import partial
 from heapq import merge
 from itertools import islice
 from typing import Any, Final
+from urllib.parse import quote
 
 import msgspec
 
@@ -13,7 +14,7 @@ from lapwing.answers.answer import Answer
 from lapwing.answers.corridor_terms import CorridorTerms
 from lapwing.answers.history import Act, HistoryPage, asked_words, charged_for, read_back
 from lapwing.answers.stream_terms import StoredNumber, StreamTerms, paid_by_yes, stored_verdict
-from lapwing.doors.server.pages.answer_code import kind_of, sql_text
+from lapwing.doors.server.pages.answer_code import kind_of, words_of_question
 from lapwing.doors.server.pages.answer_pages import cohort_of
 from lapwing.doors.server.pages.cohort_document import CohortDraft, to_link
 from lapwing.doors.server.pages.cohort_words import sentence_of
@@ -31,20 +32,25 @@ from lapwing.vocabulary.frozen import frozen
 _ASKED: Final = frozenset({"charge", "intent", "recall", "opening", "closing", "write-off"})
 _PAGE: Final = 50
 _QUESTION: Final = "ask"
-_NAMED: Final = frozenset({"publication", "synthesis", "certificate", "explorer"})
+_NAMED: Final = frozenset(
+    {
+        *("publication", "synthesis", "certificate", "explorer", "regression", "dashboard"),
+        *("procedure", "sample", "graph", "training", "estimate"),
+    }
+)
 """Rounds that have a name of their own here; of others their kind is told."""
 
 
 @frozen()
 class HistoryRow:
-    """One line of a history; `key` is there where there is a page about it, and `link` where it can be cloned."""
+    """One line of a history; `page` is there where there is one about it, and `link` where it can be cloned."""
 
     at: str
     kind: str
     said: Any
     told: str = ""
     cost: str | None = None
-    key: str | None = None
+    page: str | None = None
     link: str | None = None
 
 
@@ -92,7 +98,7 @@ def _free_answers(visit: PageVisit) -> Iterator[_Found]:
     while page := visit.server.memory.listed(visit.population, visit.person.id, before=before, limit=_PAGE, free=True):
         for put in (one for one in page if one["kind"] == _QUESTION):
             at = datetime.fromtimestamp(put["at"], UTC).isoformat()
-            shown = _said(visit, put, sql_text(put["body"]["question"]))
+            shown = _said(visit, put, words_of_question(put["body"]["question"]))
             yield _Found(at=at, shown=shown, row=partial(_free, visit, put, at, shown))
         before = page[-1]["number"]
 
@@ -116,25 +122,28 @@ def _row(
     entry, end = entries
     at, kind = act.at, act.kind
     key = None if put is None or put["kind"] not in WITH_PAGE else put["key"]
+    page = None if key is None else f"{visit.base}/answers/{quote(key)}"
     if "reserves" in entry:
+        if page is None and entry["reserves"] == "dashboard":  # it is found by its name, under any key
+            page = f"{visit.base}/dashboards/{quote(entry['stream'])}"
         lost = end is not None and "answer" not in end
         told = str(visit.say("history.lost")) if lost else ""
         cost = entry_price(entry, visit.say) or None
-        return HistoryRow(at=at, kind=_kind_of_rounds(entry), told=told, cost=cost, key=key, **shown)
+        return HistoryRow(at=at, kind=_kind_of_rounds(entry), told=told, cost=cost, page=page, **shown)
     if _explored(visit, entry) is not None:
         told, paid = ("", entry_price(entry, visit.say)) if kind == "opening" else _checked(visit, end)
         return HistoryRow(at=at, kind="explorer", told=told, cost=paid or None, **shown)
     if kind == "intent" or (kind == "recall" and put is not None and put["kind"] != "ask"):
         told, paid = _verdict(visit, end)
-        return HistoryRow(at=at, kind="enough", told=told, cost=paid if kind == "intent" else None, key=key, **shown)
+        return HistoryRow(at=at, kind="enough", told=told, cost=paid if kind == "intent" else None, page=page, **shown)
     if key is not None and put is not None and put["kind"] == _QUESTION:
         told, price = _number(visit, put)
         name = kind_of(put["body"]["question"])
-        return HistoryRow(at=at, kind=name, told=told, cost=None if kind == "recall" else price, key=key, **shown)
+        return HistoryRow(at=at, kind=name, told=told, cost=None if kind == "recall" else price, page=page, **shown)
     told = _read_back(visit, entry, end) if kind == "charge" and end is not None else ""
     name = kind if kind in {"opening", "closing"} else "other"
     cost = entry_price(entry, visit.say) or None
-    return HistoryRow(at=at, kind=name, told=told, cost=cost, key=key, **shown)
+    return HistoryRow(at=at, kind=name, told=told, cost=cost, page=page, **shown)
 
 
 def _kind_of_rounds(entry: Record) -> str:
@@ -183,11 +192,11 @@ def _words(visit: PageVisit, entry: Record, act: Act) -> str:
     if act.kind == "charge":
         return charged_for(entry)
     if act.kind == "opening" and "reserves" in entry:
-        if (kind := _kind_of_rounds(entry)) == "other":
-            return reserved_for(entry)
-        return visit.say("history.rounds", kind=visit.say(f"kind.{kind}"), about=agreed_words(entry)).unescape()
+        return _reserved(visit, entry)
     if (explored := _explored(visit, entry)) is not None:
         return _of_explorer(visit, entry, explored.table)
+    if act.kind == "intent" and "question" in entry and "reserves" not in entry:
+        return asked_words(entry["question"])
     if act.kind != "opening":
         return act.said
     try:
@@ -197,6 +206,13 @@ def _words(visit: PageVisit, entry: Record, act: Act) -> str:
     if terms.streamed is not None:
         return visit.say("history.opened_of", asks=terms.streamed.asks, n=terms.yeses).unescape()
     return str(visit.say("history.opened", at_least=terms.at_least, n=terms.yeses))
+
+
+def _reserved(visit: PageVisit, entry: Record) -> str:
+    """Say what rounds were reserved for."""
+    if (kind := _kind_of_rounds(entry)) == "other":
+        return reserved_for(entry)
+    return visit.say("history.rounds", kind=visit.say(f"kind.{kind}"), about=agreed_words(entry)).unescape()
 
 
 def _read_back(visit: PageVisit, charge: Record, end: Record) -> str:
@@ -214,7 +230,7 @@ def _free(visit: PageVisit, put: dict[str, Any], at: str, shown: dict[str, Any])
         at=at,
         kind=kind_of(put["body"]["question"]),
         told=told,
-        key=put["key"] if told else None,
+        page=f"{visit.base}/answers/{quote(put['key'])}" if told else None,
         **shown,
     )
 

@@ -35,6 +35,15 @@ _BY_KIND: Final = {
     "publication": ("published_marginals", "reservation"),
     "regression": ("regression_rounds", "reservation"),
     "dashboard": ("counts_over_time", "reservation"),
+    "k_means": ("procedures", "reservation"),
+    "principal_components": ("procedures", "reservation"),
+    "decision_tree": ("procedures", "ranked_choice", "reservation"),
+    "sample_count": ("sampled_counts", "reservation"),
+    "train": ("private_gradients", "amplification_by_sampling", "reservation"),
+    "edges": ("truncated_graphs", "reservation"),
+    "degrees": ("truncated_graphs", "reservation"),
+    "triangles": ("ladder", "reservation"),
+    "stars": ("ladder", "reservation"),
     "stream": ("sparse_vector", "sparse_vector_pay_per_yes", "sparse_vector_margin", "stream_recovery"),
 }
 """Further proofs of a release, by the tags of its law and its question."""

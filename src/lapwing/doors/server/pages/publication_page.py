@@ -184,7 +184,7 @@ def _python(visit: PageVisit, body: Mapping[str, Any]) -> str:
 
 
 def call_of(verb: str, body: Mapping[str, Any]) -> str:
-    """Return the call of a verb of a session that a body stands for.
+    """Return the call of a verb of a session that a body stands for; a program may have given no names, or no columns.
 
     >>> columns = [{"name": "sex", "by": "sex"}, {"name": "old", "by": "age > 90"}]
     >>> print(call_of("publish", {"table": "patient", "columns": columns, "price": {"within": "50"}}))
@@ -193,15 +193,22 @@ def call_of(verb: str, body: Mapping[str, Any]) -> str:
         "old": "age > 90",
     }
     made = session.publish("patient", columns, within="50")
+    >>> print(call_of("publish", {"table": "patient", "columns": [{"by": "sex"}], "price": {"within": "50"}}))
+    columns = ["sex"]
+    made = session.publish("patient", columns, within="50")
     """
-    named = ((json.dumps(one["name"]), json.dumps(one["by"], ensure_ascii=False)) for one in body["columns"])
-    lines = "".join(f"    {name}: {by},\n" for name, by in named)
-    words = [json.dumps(body["table"]), "columns"]
+    given, opening = body.get("columns", []), ""
+    if given and "name" in given[0]:
+        named = ((json.dumps(one["name"]), json.dumps(one["by"], ensure_ascii=False)) for one in given)
+        opening = "columns = {\n" + "".join(f"    {name}: {by},\n" for name, by in named) + "}\n"
+    elif given:
+        opening = f"columns = {json.dumps([one['by'] for one in given], ensure_ascii=False)}\n"
+    words = [json.dumps(body["table"]), *(["columns"] if given else [])]
     words += [json.dumps(body["marginals"])] if "marginals" in body else []
     words += [f"{name}={json.dumps(str(given))}" for name, given in body["price"].items()]
     words += [f"{name}=True" for name in ("non_negative", "whole") if body.get(name)]
     words += [f"{name}={json.dumps(body[name])}" for name in ("up_to", "planned_for") if name in body]
-    return f"columns = {{\n{lines}}}\nmade = session.{verb}({', '.join(words)})"
+    return f"{opening}made = session.{verb}({', '.join(words)})"
 
 
 PAGES: Final[tuple[Page, ...]] = (
