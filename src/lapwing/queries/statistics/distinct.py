@@ -111,6 +111,7 @@ class Sketched(NoisyMeaning):
     keys_are_groups = False
     asks = "about how many of {plan.groups[0]} there are, by the marks that they make in a sketch"
     hides = "one person makes at most {plan.sensitivity.l1} marks that nobody else makes, and noise hides that much"
+    error_of = "noise and the sketch"
     margin_refusal = "cannot be promised: the error of a sketch depends on how many values there are"
 
     def estimates(self, plan: Plan, released: Sequence[int]) -> dict[CellKey, Estimate]:
