@@ -165,7 +165,7 @@ REFUSED = [
     ),
     (lambda: ask.total("visits", "nights * 0.1"), "scale the answer"),
     (lambda: ask.mean("visits", "clip(nights, 3, 3)"), "always 3"),
-    (lambda: ask.mean("visits", "nights", by="note", max_groups=1), "count people by it first"),
+    (lambda: ask.median("visits", "nights", by="note"), "counts, totals and means only"),
     (lambda: ask.median("visits", "nights") and ask.top("visits", "note", 1), "declares no categories"),
     (lambda: ask.top("visits", "kind", 4), "k = 4 is out of range"),
     (lambda: ask.count("patients", by=["age", "age", "age"]), "more than 100000"),
