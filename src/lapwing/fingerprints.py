@@ -9,15 +9,16 @@ and never in the ledger.
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import field, replace
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from lapwing.engines.stored_columns import same_relation
-from lapwing.sources import Source, inside_of, place_of
+from lapwing.sources import Source, inside_of, place_of, share_data
 from lapwing.vocabulary.codec import from_text, stored, to_text
 from lapwing.vocabulary.errors import RegistrationError, SettingsError
 from lapwing.vocabulary.lifetime import LockedFile
@@ -49,10 +50,12 @@ class KnownData:
     vocabularies: Mapping[str, Fingerprint] = field(default_factory=dict)
     seen: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
 
-    def owner(self, population: str, signs: Iterable[tuple[str, ...]]) -> str | None:
-        """Return another population that is known by one of these signs."""
-        others = ((name, seen) for name, seen in self.seen.items() if name != population)
-        return next((name for name, seen in others if not set(seen).isdisjoint(signs)), None)
+    def owner(self, population: str, signs: Collection[tuple[str, ...]], folder: Path) -> str | None:
+        """Return another population that is known by one of these signs, or by a place that holds the same data."""
+        others = [(name, seen) for name, seen in self.seen.items() if name != population]
+        return next(
+            (name for name, seen in others if any(share_data(*pair, folder) for pair in product(seen, signs))), None
+        )
 
 
 class Fingerprints:
@@ -208,12 +211,12 @@ class Fingerprints:
         known = self._read()
         file = source.file
         content = _content(file.name, file) if known.seen and file is not None and file.is_file() else None
-        return known.owner(population, self._signs(source, content))
+        return known.owner(population, self._signs(source, content), self._path.parent)
 
     def _seen_of(self, population: str, name: str, signs: set[tuple[str, ...]]) -> set[tuple[str, ...]]:
         """Return by what a population is known; refuse signs by which another one is."""
         known = self._read()
-        owner = known.owner(population, signs)
+        owner = known.owner(population, signs, self._path.parent)
         if owner is not None:
             reason = f"holds the data of population {owner!r}, whose account goes on"
             raise RegistrationError(f"{population}.{name}", reason=reason, remedy=f"declare it as a table of {owner!r}")

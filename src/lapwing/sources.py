@@ -331,6 +331,30 @@ def place_of(source: Source, folder: Path) -> tuple[str, ...]:
     return source.place(folder)
 
 
+def share_data(one: tuple[str, ...], other: tuple[str, ...], folder: Path) -> bool:
+    """Say whether two identities of places stand for the same data: one is inside of the other, or they are one file.
+
+    A file that has two names (hard links) is one file, as long as it is there; a folder holds all that is below it.
+
+    >>> share_data(("file", "../data"), ("file", "../data/a.parquet"), Path("/srv/clinic"))
+    True
+    >>> share_data(("file", "../data"), ("file", "../database/a.parquet"), Path("/srv/clinic"))
+    False
+    """
+    if one == other:
+        return True
+    if (one[0], *one[2:]) != (other[0], *other[2:]) or one[0] not in {"file", "duckdb"}:
+        return False
+    paths = [place[1] if "://" in place[1] else os.path.normpath(folder.resolve() / place[1]) for place in (one, other)]
+    shorter, longer = sorted((path.rstrip("/") + "/" for path in paths), key=len)
+    if longer.startswith(shorter):
+        return True
+    try:
+        return Path(paths[0]).samefile(paths[1])
+    except OSError:  # one of them is not there, or elsewhere
+        return False
+
+
 def inside_of(source: Source) -> str:
     """Return the table inside a file that holds several."""
     return source.table.casefold() if isinstance(source, DuckDBTable) else ""

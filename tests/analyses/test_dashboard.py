@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import lapwing as lw
+from lapwing.analyses.dashboard_again import dashboards_of
 from lapwing.mechanisms.running_counts import EveryPrefix, RootOfSumming, TreeOfBlocks
 from lapwing.vocabulary.errors import (
     BadQuestionError,
@@ -248,6 +249,15 @@ def test_only_who_can_never_move_is_counted_at_the_lower_price(clinic, budget) -
         found = clinic.preview_dashboard(question, **{**YEAR, "period": period}, **budget.of("1"))
         assert isinstance(found.terms.counts.scheme, RootOfSumming | TreeOfBlocks if fixed else EveryPrefix), question
         assert (dict(found.facts())["mind"] is None) == fixed
+
+
+def test_a_dashboard_of_a_table_that_is_forbidden_hides_no_other(workspace, budget) -> None:
+    ann, ledger = workspace.session(analyst="ann"), workspace.ledger
+    for name, (question, period) in (("first", STAY[0]), ("other", STAY[2])):
+        ann.dashboard(question, name=name, **{**YEAR, "period": period}, **budget.of("1"))
+    assert [one.name for one in dashboards_of(ann)] == ["first", "other"]
+    ledger.administration.limit_analyst("ward", "ann", tables=["visit"], most=None)
+    assert [one.name for one in dashboards_of(ann)] == ["first"]
 
 
 REFUSED = [

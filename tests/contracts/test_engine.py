@@ -19,7 +19,7 @@ from draws import drawn_for
 from engines.clinic import HOSTILE, clinic, rows_of_anyone
 from engines.rows_in_memory import RowsInMemory
 from engines.workbenches import ENGINES
-from lapwing.queries.algebra.aggregate import Aggregate, ClippedSumPerPerson
+from lapwing.queries.algebra.aggregate import Aggregate, ClippedSumPerPerson, mark, text_number
 from lapwing.queries.algebra.predicate import ALWAYS
 from lapwing.queries.algebra.term import OnGrid, Rounded
 from lapwing.queries.catalogue.column import Column, Text
@@ -142,6 +142,15 @@ def test_a_missing_value_is_no_distinct_value(bench) -> None:
     assert numbers(bench, ask.count_distinct("patients", "city")) == (1,)
     bench.load({**EMPTY, "patients": [patient(1), patient(2)]})
     assert numbers(bench, ask.count_distinct("patients", "city")) == (0,)
+    assert numbers(bench, ask.count_distinct("patients", "city", sketch=64)) == (0,)
+
+
+@pytest.mark.parametrize(("column", "values"), [("city", [f"place {i}" for i in range(90)]), ("age", range(120))])
+def test_values_mark_the_same_places_of_a_sketch_everywhere(bench, column, values) -> None:
+    bench.load({**EMPTY, "patients": [patient(i, **{column: one}) for i, one in enumerate([*values, *values, None])]})
+    planned = plan(ask.count_distinct("patients", column, sketch=64), CLINIC).aggregate
+    marks = {mark(planned.salt, 64, text_number(one) if column == "city" else one) for one in values}
+    assert bench.number(planned).open_for_release() == len(marks)
 
 
 def test_numbers_by_keys_that_only_the_data_knows_are_those_of_the_rows_that_count(bench) -> None:
@@ -376,6 +385,7 @@ def test_the_order_of_rows_does_not_matter(bench) -> None:
         ask.mean("visits", "nights", max_rows=2),
         ask.median("visits", "nights", max_rows=1),
         ask.count_distinct("visits", "kind", max_groups=1),
+        ask.count_distinct("visits", "kind", max_groups=1, sketch=64),
     ]
     answers = set()
     for turn in (0, 1, 5, 7):

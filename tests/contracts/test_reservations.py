@@ -18,7 +18,7 @@ from lapwing.ledger.reservation_states import (
     RoundOutcome,
 )
 from lapwing.ledger.states import MovedOnError
-from lapwing.vocabulary.codec import canonical, to_record
+from lapwing.vocabulary.codec import canonical, digest, to_record
 from lapwing.vocabulary.errors import (
     BudgetExceededError,
     LedgerDamagedError,
@@ -234,6 +234,24 @@ def test_what_is_stored_is_refused_as_well_where_the_table_is_not_allowed_or_the
     assert ledger.reservations.outcomes("r") == [first]
 
 
+def test_what_a_stream_has_answered_is_refused_where_its_table_is_not_allowed(ledger) -> None:
+    ledger.reservations.open(opening())
+    intend_one(ledger, "s", number=1, key="k", question="q", sealed=SEED)
+    ledger.streams.decide("s", number=1, answers=[(RoundOutcome.NO, "no")])
+    reads = [
+        lambda: ledger.streams.recalled("s", ["q"]),
+        lambda: intend_one(ledger, "s", number=2, key="k", question="q", sealed=SEED),
+        lambda: intend_one(ledger, "s", number=2, key="new", question="q", sealed=SEED),
+    ]
+    ledger.administration.limit_analyst("clinic", "ana", tables=["visits"], most=None)
+    for read in reads:
+        with pytest.raises(PolicyError, match="may ask about visits, and this is about patients"):
+            read()
+    ledger.administration.limit_analyst("clinic", "ana", tables=None, most=None)
+    assert set(reads[0]()) == {"q"}
+    ledger.reservations.close("s")
+
+
 def test_no_other_kind_has_the_name_of_streams() -> None:
     with pytest.raises(ParameterError, match="is the name of streams"):
         ReservationKind(name="stream", if_lost=IfLost.ENDS)
@@ -303,9 +321,16 @@ def replayed(records) -> Replay:
 
 
 def changed(records, kind: str, place: int, **fields):
-    """Return the records with other fields in the one of a kind at a place; a field that is None is left out."""
+    """Return the records with other fields in the one of a kind at a place; a field that is None is left out.
+
+    An opening then has the digest of what it says: who forges one makes that anew, too.
+    """
     at = [number for number, one in enumerate(records) if one["kind"] == kind][place]
     said = {name: value for name, value in {**records[at], **fields}.items() if value is not None}
+    if kind == "opening" and "digest" not in fields:
+        limits, charge = [said[name] for name in ("units", "dearest", "questions")], to_record(rounds().charge)
+        named = [said[name] for name in ("reserves", "if_lost") if name in said]
+        said["digest"] = digest([said["stream"], charge, limits, said["tables"], said["terms"], *named])
     return [*records[:at], said, *records[at + 1 :]]
 
 
@@ -317,6 +342,7 @@ def test_a_sound_ledger_is_replayed(sound) -> None:
     ("kind", "place", "fields", "wrong"),
     [
         ("opening", 0, {"questions": 2}, "does not say where its stream stands"),
+        ("opening", 0, {"digest": "00"}, "has the digest of another request"),
         ("opening", 0, {"questions": 0}, "has no number of rounds"),
         ("opening", 0, {"questions": 10**6}, "has no number of rounds"),
         ("opening", 0, {"units": 3}, "has units for what has none"),

@@ -9,7 +9,7 @@ import math
 import re
 from collections import defaultdict
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 from fractions import Fraction
 
 import numpy as np
@@ -27,6 +27,8 @@ from lapwing.queries.algebra.aggregate import (
     GridKey,
     LastStepPerPerson,
     PrivateKey,
+    SketchedKeys,
+    mark,
     rank,
     text_number,
 )
@@ -36,6 +38,7 @@ from lapwing.queries.algebra.derived import (
     Computed,
     ExtremeOfPerson,
     Filled,
+    FilledDay,
     FirstCharacters,
     LookedUp,
     MeanOfPerson,
@@ -165,6 +168,9 @@ class RowsInMemory:
                 totals[cell] = [a + b for a, b in zip(totals[cell], numbers, strict=True)]
         if isinstance(aggregate.bounding, DistinctKeys):
             return {(): (len(totals),)}
+        if isinstance(aggregate.bounding, SketchedKeys):
+            (key,), buckets = aggregate.keys, aggregate.bounding.buckets
+            return {(): (len({mark(aggregate.salt, buckets, number(place(key, one))) for (one,) in totals}),)}
         return {cell: tuple(numbers) for cell, numbers in totals.items()}
 
     def over_people(self, aggregate):
@@ -238,6 +244,9 @@ class RowsInMemory:
             case Filled(column=column, otherwise=otherwise, bits=bits):
                 found, real = cell(table, column, row), isinstance(table.column(column).type, Real)
                 return found if found is not None else otherwise / 2.0**bits if real else otherwise
+            case FilledDay(column=column, otherwise=otherwise):
+                found = cell(table, column, row)
+                return found if found is not None else date(1970, 1, 1) + timedelta(days=otherwise)
             case OnlyWhere(column=column, where=where):
                 return cell(table, column, row) if self.true(where, [(table, row)]) else None
             case CaseResult(branches=branches, otherwise=otherwise):
@@ -293,7 +302,7 @@ class RowsInMemory:
                     for cell in cells
                     for place, one in enumerate(sets)
                 }
-            case CountPerPerson() | DistinctKeys():
+            case CountPerPerson() | DistinctKeys() | SketchedKeys():
                 return {key: [1] for key in cells}
             case ClippedSumPerPerson(low=low, high=high):
                 return {cell: [min(max(sum(v for (v,) in rows), low), high)] for cell, rows in cells.items()}

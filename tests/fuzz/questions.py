@@ -41,7 +41,8 @@ def _people_by_what_is_there(rng, population, table, where):
 
 def _distinct(rng, _population, table, where):
     column = Name(rng.choice(table.columns).name)
-    return ask.count_distinct(table.name, column, where, max_groups=rng.choice([None, 1, 3]))
+    sketch = rng.choice([None, None, 64])
+    return ask.count_distinct(table.name, column, where, max_groups=rng.choice([None, 1, 3]), sketch=sketch)
 
 
 def _top(rng, population, table, where):

@@ -388,6 +388,8 @@ class TestForgers:
         "what is lost has an answer": (21, lambda r: r.update(answer="42")),
         "a charge reads no table": (5, lambda r: r.update(versions={})),
         "a charge has the digest of another request": (5, lambda r: r.update(digest="00")),
+        "a recall has the digest of another request": (16, lambda r: r.update(digest="00")),
+        "an opening has the digest of another request": (11, lambda r: r.update(digest="00")),
         "a recall of another population": (16, lambda r: r.update(population="other")),
         "an outcome of another population": (15, lambda r: r.update(population="other")),
         "an outcome has the number of another": (15, lambda r: r.update(number=1)),

@@ -249,3 +249,17 @@ def test_both_kinds_release_as_many_numbers_as_they_say() -> None:
         counted = {one: [7] * math.prod(CODES[a] for a in one) for one in measured.counted}
         assert sum(map(len, measured.release(counted))) == measured.numbers
     assert isinstance(geometric(), GeometricCover)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10**place) for place in (0, 3, 6, 9)])
+def test_the_least_price_has_a_variance_too(epsilon) -> None:
+    """That of discrete Laplace noise of a large scale b is 2b² - 1/6, but for less than 1/b²."""
+    unit = PrivacyUnit(person_key="id")
+    codes, wanted = (2,) * 12, list(itertools.combinations(range(12), 2))
+    one = geometric_cover(codes, wanted, unit, epsilon)
+    scale = one.mechanism.event.scale
+    for axes, variance in one.variances.items():
+        precision = sum(Fraction(1, 2 ** (len(table) - len(axes))) for table in one.counted if set(axes) <= set(table))
+        assert variance * float(precision) == pytest.approx(
+            float(2 * scale**2 - Fraction(1, 6)), rel=1e-4 * float(epsilon) + 1e-9
+        )

@@ -393,7 +393,9 @@ def _of_people(name):
     return {
         "people": st.builds(ask.count, **common, by=_by(name), max_groups=few),
         "people by what is there": st.builds(ask.count, **common, by=columns, max_groups=few),
-        "distinct": st.builds(ask.count_distinct, **common, column=columns, max_groups=few),
+        "distinct": st.builds(
+            ask.count_distinct, **common, column=columns, max_groups=few, sketch=st.sampled_from([None, 64, 4096])
+        ),
         "top": st.builds(ask.top, **common, column=categories, k=st.just(1)),
         "top with counts": st.builds(
             ask.top, **common, column=categories, k=st.just(1), counts=st.just(value=True), max_groups=st.none() | few

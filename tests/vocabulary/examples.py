@@ -33,7 +33,7 @@ from lapwing.queries.planning import plan
 from lapwing.queries.statistics.bernstein import Moment
 from lapwing.queries.statistics.best import Best
 from lapwing.queries.statistics.counts import AtLeast, People, RowCount
-from lapwing.queries.statistics.distinct import Distinct
+from lapwing.queries.statistics.distinct import Distinct, Sketched
 from lapwing.queries.statistics.funnel import Steps
 from lapwing.queries.statistics.moments import Moments
 from lapwing.queries.statistics.posterior_draw import DrawnProportion
@@ -196,6 +196,7 @@ DERIVED = (
     derived.Filled(name="coalesce(city, '?')", column="city", otherwise="?", bits=0),
     derived.Filled(name="coalesce(age, 0)", column="age", otherwise=0, bits=0),
     derived.Filled(name="coalesce(bmi, 1/2)", column="bmi", otherwise=32, bits=6),
+    derived.FilledDay(name="coalesce(born, date '2020-01-31')", column="born", otherwise=18292),
 )
 KEYS = (
     aggregate.DeclaredKey(column="sex", values=("F", "M"), missing=True),
@@ -213,6 +214,7 @@ BOUNDINGS = (
     aggregate.ClippedSumPerPerson(term=AGE, low=0, high=240, max_cells=2),
     aggregate.BoundedRowsPerPerson(terms=(AGE,), most=120, max_rows=3, max_cells=None),
     aggregate.DistinctKeys(max_cells=4),
+    aggregate.SketchedKeys(max_cells=4, buckets=1024),
 )
 AGGREGATE = aggregate.Aggregate(
     table="patients",
@@ -236,6 +238,7 @@ MEANINGS = (
     CountedTopMeaning(k=3),
     Steps(names=("adult", "male")),
     Distinct(),
+    Sketched(),
     AtLeast(people=200),
 )
 QUESTION = plan.CanonicalQuestion(population="clinic", unit=UNIT, meaning=People(), aggregate=AGGREGATE)

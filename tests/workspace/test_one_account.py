@@ -153,22 +153,38 @@ def on_server(address: str) -> str:
     return f'{{ postgres = "{address}", table = "people" }}'
 
 
+def test_places_that_only_look_like_one_are_two(folder) -> None:
+    for one, other in (
+        ('{ spark = "./wards" }', '"wards2/a.parquet"'),
+        (in_duckdb("c.duckdb"), in_duckdb("c.duckdb", "x")),
+    ):
+        assert read_settings(folder, population("a", one) + population("b", other))
+
+
 @pytest.mark.catalogue("L21")
 @pytest.mark.parametrize(
     ("one", "other"),
     [
         ('"north.csv"', '"sub/../north.csv"'),
         ('"north.csv"', '"link.csv"'),
+        ('"north.csv"', '"hard.csv"'),
+        ('{ spark = "./wards" }', '"wards/a.parquet"'),
+        ('"wards/a.parquet"', '{ spark = "./wards" }'),
+        ('{ spark = "s3://beds/all" }', '{ spark = "s3://beds/all/a.parquet" }'),
         (in_duckdb("c.duckdb"), in_duckdb("./sub/../c.duckdb", "PEOPLE")),
         (on_server("postgresql://h/c"), on_server("postgresql://h/c")),
         ('{ spark = "ehr.people" }', '{ spark = "EHR.people" }'),
         ('{ spark = "./north.parquet" }', '"north.parquet"'),
     ],
-    ids=["path", "link", "duckdb", "postgres", "spark", "spark-files"],
+    ids=[
+        *("path", "link", "hard-link", "spark-folder", "file-in-spark-folder", "spark-address"),
+        *("duckdb", "postgres", "spark", "spark-files"),
+    ],
 )
 def test_one_place_in_two_spellings_is_one_place(folder, one, other) -> None:
     (folder / "sub").mkdir()
     (folder / "link.csv").symlink_to(folder / "north.csv")
+    (folder / "hard.csv").hardlink_to(folder / "north.csv")
     with pytest.raises(SettingsError, match="table of population 'a' too"):
         lw.create(folder, population("a", one) + population("b", other))
     assert read_settings(folder, population("a", one) + population("b", '"south.csv"'))

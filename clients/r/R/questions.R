@@ -5,7 +5,7 @@
 statistics <- list(
   count          = c("table", "where", "by", "max_groups"),
   rows           = c("table", "where", "by", "max_rows", "max_groups"),
-  distinct       = c("table", "column", "where", "max_groups"),
+  distinct       = c("table", "column", "where", "max_groups", "sketch"),
   total          = c("table", "of", "where", "by", "max_rows", "max_groups"),
   mean           = c("table", "of", "where", "by", "max_rows", "max_groups"),
   proportion     = c("table", "of", "where", "by", "max_rows", "max_groups"),
@@ -50,6 +50,7 @@ as_sent <- function(name, given) {
     max_rows = ,
     max_groups = ,
     cells = ,
+    sketch = ,
     k = whole_number(name, given),
     counts = ,
     sample = truth(name, given),
@@ -80,8 +81,8 @@ lw_rows <- function(table, where = NULL, by = NULL, max_rows = NULL, max_groups 
   lw_question("rows", table = table, where = where, by = by, max_rows = max_rows, max_groups = max_groups)
 }
 
-lw_distinct <- function(table, column, where = NULL, max_groups = NULL) {
-  lw_question("distinct", table = table, column = column, where = where, max_groups = max_groups)
+lw_distinct <- function(table, column, where = NULL, max_groups = NULL, sketch = NULL) {
+  lw_question("distinct", table = table, column = column, where = where, max_groups = max_groups, sketch = sketch)
 }
 
 lw_total <- function(table, of, where = NULL, by = NULL, max_rows = NULL, max_groups = NULL) {

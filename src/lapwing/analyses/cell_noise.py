@@ -40,8 +40,7 @@ class CellNoise:
         """Its variance, in units."""
         match self.law:
             case DiscreteLaplaceNoise(scale=scale):
-                falls = math.exp(-1 / float(scale))
-                return 2 * falls / (1 - falls) ** 2 / self.unit**2
+                return 1 / (2 * math.sinh(1 / (2 * float(scale))) ** 2) / self.unit**2
             case DiscreteGaussianNoise(sigma_squared=variance):
                 return float(variance) / self.unit**2
 

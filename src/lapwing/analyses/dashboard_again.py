@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from lapwing.analyses.dashboard_board import KIND, PublishedCounts
 from lapwing.analyses.dashboard_terms import DashboardTerms
 from lapwing.vocabulary.codec import digest, parse, to_record
+from lapwing.vocabulary.errors import PolicyError
 
 if TYPE_CHECKING:
     from lapwing.session import Session
@@ -30,10 +31,13 @@ class WrittenDashboard(PublishedCounts):
 
 
 def dashboards_of(session: "Session") -> list[WrittenDashboard]:
-    """Return the dashboards of an analyst."""
+    """Return the dashboards of an analyst; those whose tables they may not ask about any more are not there."""
     reservations, found = session.ledger.reservations, list[WrittenDashboard]()
     for one in reservations.all(session.population.name, kind=KIND, analyst=session.analyst):
-        content, outcomes = parse(one.terms), reservations.outcomes(one.name)
+        try:
+            content, outcomes = parse(one.terms), reservations.outcomes(one.name)
+        except PolicyError:
+            continue
         committed = [None if each.answer is None else parse(each.answer) for each in outcomes]
         found.append(WrittenDashboard(one.name, DashboardTerms.read(content["terms"], content["event"]), committed))
     return found

@@ -21,7 +21,10 @@ from lapwing.engines.dialect import SMALL, Dialect, Parameter, RowOf, Writer
 from lapwing.engines.expression_sql import cell_columns, clipped, fold, predicate_sql, rank, term_sql
 from lapwing.queries.algebra.aggregate import (
     LAST_PLACE,
+    LEVEL_EDGES,
+    LEVELS,
     MODULUS,
+    OTHER_MODULUS,
     Aggregate,
     BoundedRowsPerPerson,
     Bounding,
@@ -32,6 +35,7 @@ from lapwing.queries.algebra.aggregate import (
     DistinctKeys,
     GridKey,
     LastStepPerPerson,
+    SketchedKeys,
     cell_count,
 )
 from lapwing.queries.algebra.derived import of_person
@@ -142,6 +146,10 @@ class _Select:
                 self.count([])
                 self.part(list, bounding.max_cells)
                 total = f"SELECT COUNT(*) FROM (SELECT DISTINCT {', '.join(self.keys)} FROM {self.last}) AS cells"
+            case SketchedKeys(buckets=buckets):
+                self.count([])
+                self.part(list, bounding.max_cells)
+                total = self.marked(buckets)
             case LastStepPerPerson():
                 self.furthest(bounding)
                 total = "SELECT passed, COUNT(*) FROM parts GROUP BY passed"
@@ -288,6 +296,18 @@ class _Select:
         return (
             f"SELECT {cell}, COUNT(*) FROM (SELECT {packed} FROM {self.last}) AS packed GROUP BY GROUPING SETS ({each})"
         )
+
+    def marked(self, buckets: int) -> str:
+        """Return how many places of a sketch the cells mark, as `aggregate.mark` does."""
+        writer, modulo, salt = self.writer, self.writer.dialect.modulo, self.aggregate.salt
+        (cell,) = self.cells
+        other = modulo.format(f"{modulo.format(cell.number, OTHER_MODULUS)} + {OTHER_MODULUS}", OTHER_MODULUS)
+        first, second = fold(writer, salt + 1, [cell.number, other]), fold(writer, salt + 2, [other, cell.number])
+        folded = f"SELECT {first} AS t, {second} AS u FROM {self.last}"
+        ranked = f"SELECT {modulo.format(rank(writer, 't'), buckets)} AS bucket, {rank(writer, 'u')} AS r"
+        below = " ".join(f"WHEN r >= {edge} THEN {level}" for level, edge in enumerate(LEVEL_EDGES))
+        marks = f"SELECT DISTINCT bucket, CASE {below} ELSE {LEVELS - 1} END AS level"
+        return f"SELECT COUNT(*) FROM ({marks} FROM ({ranked} FROM ({folded}) AS folded) AS ranked) AS marks"
 
     def clipped_total(self, bounding: ClippedSumPerPerson) -> str:
         small, dialect = max(map(abs, bounds(bounding.term))) <= SMALL, self.writer.dialect

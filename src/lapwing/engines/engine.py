@@ -31,6 +31,7 @@ from lapwing.engines.reading import hide_failures
 from lapwing.engines.rows_of_person import Integers
 from lapwing.engines.stored_columns import Registered
 from lapwing.queries.algebra.aggregate import (
+    LEVELS,
     Aggregate,
     BinnedKey,
     BoundedRowsPerPerson,
@@ -45,6 +46,7 @@ from lapwing.queries.algebra.aggregate import (
     Label,
     LastStepPerPerson,
     PrivateKey,
+    SketchedKeys,
 )
 from lapwing.queries.algebra.ranges import MOST_ROWS
 from lapwing.queries.algebra.term import bounds
@@ -362,7 +364,7 @@ def numbers_by_cell(aggregate: Aggregate, rows: Iterable[Row]) -> dict[CellKey, 
 
 def _cell(aggregate: Aggregate, row: Row) -> tuple[CellKey, Row]:
     match aggregate.bounding:
-        case DistinctKeys():
+        case DistinctKeys() | SketchedKeys():
             return (), row
         case LastStepPerPerson(steps=steps):
             passed, *numbers = row
@@ -394,7 +396,7 @@ def possible_numbers(aggregate: Aggregate, sent: Sequence[Any]) -> tuple[int, ..
     _require(len(sent) == aggregate.terms + summed, "more or fewer numbers than were asked for")
     _require(all(type(number) is int for number in sent), "a number that is not whole")
     # With keys, a cell is sent only if a person is in it; without keys there is one row, even if it is empty.
-    grouped = bool(aggregate.keys) and not isinstance(bounding, DistinctKeys)
+    grouped = bool(aggregate.keys) and not isinstance(bounding, DistinctKeys | SketchedKeys)
     least = 1 if grouped or isinstance(bounding, LastStepPerPerson) else 0
     _require(least <= sent[0] < MOST_ROWS, "a count that cannot be")
     parts, *numbers = sent if summed else (0, *sent)
@@ -406,6 +408,8 @@ def possible_numbers(aggregate: Aggregate, sent: Sequence[Any]) -> tuple[int, ..
         case DistinctKeys():
             cells = aggregate.cell_count
             _require(cells is None or sent[0] <= cells, "more cells than there are")
+        case SketchedKeys(buckets=buckets):
+            _require(sent[0] <= buckets * LEVELS, "more marks than there are places")
         case CountPerPerson() | CountPeopleOfTables() | CountInSets() | LastStepPerPerson():
             pass
     return tuple(numbers)

@@ -9,7 +9,7 @@ the next entry starts from the claimed state, once that was checked to be no lar
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from lapwing.accounting.filters.account import (
     Account,
@@ -60,6 +60,17 @@ class _Reserved:
     in_flight: Record | None = None
 
 
+class _Told(NamedTuple):
+    """An answer: of which population, to whom, and the digest of its request; none for one of a stream.
+
+    A stream may be asked for several answers at once, under one key, and the entry that recalls them names the last.
+    """
+
+    population: str
+    analyst: str
+    digest: str | None = None
+
+
 @dataclass(slots=True)
 class Replay:
     """The ledger as it must be after the entries that were read."""
@@ -69,8 +80,8 @@ class Replay:
     lines: dict[str, list[tuple[str | None, Booking]]] = field(default_factory=lambda: defaultdict(list))
     reservations: dict[str, _Reserved] = field(default_factory=dict)
     unsettled: dict[int, Record] = field(default_factory=dict)
-    answers: dict[int, str] = field(default_factory=dict)
-    """The entries that hold answers, each with its population."""
+    answers: dict[int, _Told] = field(default_factory=dict)
+    """The entries that hold answers which can be recalled."""
     recalls: set[tuple[str, int, int]] = field(default_factory=set)
     requests: set[tuple[str, str, str]] = field(default_factory=set)
     touched: set[tuple[str, str]] = field(default_factory=set)
@@ -251,7 +262,7 @@ class Replay:
         charge = self.unsettled.pop(record["settles"])
         require(record["population"] == charge["population"], "answers in another population")
         require_same_question(record, charge, f"population {charge['population']}")
-        self.answers[record["seq"]] = record["population"]
+        self.answers[record["seq"]] = _Told(charge["population"], charge["analyst"], charge["digest"])
 
     def _lost(self, record: Record) -> None:
         require(record["settles"] in self.unsettled, "gives up what was not charged, or was answered")
@@ -260,8 +271,15 @@ class Replay:
 
     def _recall(self, record: Record) -> None:
         self.populations[record["population"]].require_admitted(record["analyst"])
-        require(record["recalls"] in self.answers, "recalls what was never answered")
-        require(self.answers[record["recalls"]] == record["population"], "recalls what another population answered")
+        told = self.answers.get(record["recalls"])
+        require(told, "recalls what was never answered")
+        if told is None:
+            return
+        require(told.population == record["population"], "recalls what another population answered")
+        if told.digest is None:
+            require(told.analyst == record["analyst"], "recalls what a stream of another analyst answered")
+        else:
+            require(told.digest == record["digest"], "has the digest of another request")
 
     def _opening(self, record: Record) -> None:
         require(record["stream"] not in self.reservations, "opens a stream that exists")
@@ -281,6 +299,7 @@ class Replay:
             require(0 < record["questions"] <= MOST_ROUNDS, "has no number of rounds")
         self.reservations[record["stream"]] = opened = _Reserved(opening=record, charge=charge, kind=kind)
         self._require_state(record, opened)
+        require(record["digest"] == _digest_of_opening(record, charge, kind), "has the digest of another request")
 
     def _intent(self, record: Record) -> None:
         stream = self._opened(record)
@@ -348,7 +367,8 @@ class Replay:
             require_same_question(record, intent, f"stream {record['stream']}")
         if "versions" in record:
             require(record["versions"] == intent["versions"], "answers from other data versions")
-            self.answers[record["seq"]] = record["population"]
+            if stream.kind == STREAM:
+                self.answers[record["seq"]] = _Told(record["population"], record["analyst"])
 
     def _units_of_many(self, record: Record, intent: Record, stream: _Reserved) -> int:
         """Return the units that the outcomes of a batch take, and note where its stream stands after them."""
@@ -445,6 +465,12 @@ class Replay:
         self.accounts[whose] = account
         if column == "account":
             self.lines[whose[0]] += [(record.get("analyst"), line) for line in lines]
+
+
+def _digest_of_opening(record: Record, charge: Charge, kind: ReservationKind) -> str:
+    limits = [record["units"], record["dearest"], record["questions"]]
+    named = [] if kind == STREAM else [kind.name, kind.if_lost.value]
+    return digest([record["stream"], to_record(charge), limits, record["tables"], record["terms"], *named])
 
 
 def _decided_about(analyst: str, change: str, before: PopulationRecord, after: Analyst) -> PopulationRecord:

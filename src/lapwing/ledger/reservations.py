@@ -186,7 +186,7 @@ class Reservations:
         """Return how the rounds of a reservation ended so far, in their order."""
         with self._store.reading() as transaction:
             known = require_reservation(transaction, reservation)
-            _require_allowed(transaction.population(known.population), known)
+            require_allowed(transaction.population(known.population), known)
             found = transaction.some("where record ->> 'stream' = ? and record ->> 'settles' is not null", known.name)
             ends = [Recalled(transaction.must(one.seq), one.record, None) for one in found]
             return [decision_in(transaction, end, known) for end in sorted(ends, key=lambda one: one.entry.seq)]
@@ -209,7 +209,7 @@ def _open(transaction: Transaction, opening: Opening) -> ReservationRecord:
     population = transaction.population(opening.population)
     if opening.by_default and (known := transaction.reservation(opening.name)):
         opening = replace(opening, tables=known.tables)
-    _require_allowed(population, opening)
+    require_allowed(population, opening)
     if transaction.request(population.name, opening.analyst, request=opening.key, digest=opening.digest):
         return reservation_in(transaction, opening.name)
     if transaction.reservation(opening.name):
@@ -247,7 +247,7 @@ def _intend_round(
     if reservation.kind == STREAM:
         raise ParameterError("reservation", reservation.name, reason="is a stream", remedy="ask it questions")
     population = transaction.population(reservation.population)
-    _require_allowed(population, reservation)
+    require_allowed(population, reservation)
     if 0 < number <= reservation.asked:
         intent = intended(transaction, reservation, number)
         if intent["question"] != parameters:
@@ -262,7 +262,7 @@ def _intend_round(
     return intend_in(transaction, reservation, number, [parameters])
 
 
-def _require_allowed(population: PopulationRecord, asked: Opening | ReservationRecord) -> None:
+def require_allowed(population: PopulationRecord, asked: Opening | ReservationRecord) -> None:
     """Refuse an analyst who is not admitted, or may not ask about these tables: also what is stored is refused then."""
     population.require_admitted(asked.analyst)
     population.require_tables(asked.analyst, asked.tables)

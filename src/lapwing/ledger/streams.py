@@ -29,6 +29,7 @@ from lapwing.ledger.reservations import (
     intend_in,
     intended,
     lookups_of,
+    require_allowed,
     require_held,
     require_next,
     require_reservation,
@@ -56,7 +57,7 @@ class Streams:
         with self._store.reading() as transaction:
             known = require_reservation(transaction, stream)
             population = transaction.population(known.population)
-            population.require_admitted(known.analyst)
+            require_allowed(population, known)
             return _recalled(transaction, known, questions, population.versions(known.tables))
 
     def intend(
@@ -141,6 +142,7 @@ def _intend(
     fresh: bool,
 ) -> tuple[Intent | None, dict[str, Decision]]:
     population = transaction.population(stream.population)
+    require_allowed(population, stream)
     asked = {"request": key, "digest": digest([stream.name, *questions])}
     if earlier := transaction.request(stream.population, stream.analyst, **asked):
         return None, _recalled(transaction, stream, questions, _versions_of(transaction, stream, earlier))

@@ -313,8 +313,7 @@ class RunningCounts(Priced[GaussianNoise | PureRelease]):
     def variance(self) -> float:
         """The variance of the noise on each number, rounded up: rounding adds a twelfth, and 1/4 is no less."""
         if isinstance(self.law, DiscreteLaplace):
-            decay = math.exp(-1 / float(self.law.scale))
-            return 2 * decay / (1 - decay) ** 2
+            return 1 / (2 * math.sinh(1 / (2 * float(self.law.scale))) ** 2) * _RAISED
         return float(self.law.sigma_used) ** 2 + 0.25
 
     def release(

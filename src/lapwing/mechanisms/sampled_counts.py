@@ -8,7 +8,7 @@ Proof: proofs/sampled_counts.md
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import exp, sqrt
+from math import sinh, sqrt
 from typing import Final
 
 import numpy as np
@@ -75,8 +75,7 @@ class SampledCounts(Priced[PureRelease]):
 
     def sd_if(self, people: int) -> float:
         """Return the standard deviation of the estimate, released number over rate, for a cell of so many people."""
-        fall = exp(-float(self.inner))
-        noise = 2 * fall / (1 - fall) ** 2
+        noise = 1 / (2 * sinh(float(self.inner) / 2) ** 2)
         return sqrt(noise / float(self.rate) ** 2 + people * float((1 - self.rate) / self.rate))
 
     def _bias(self, bits: int) -> tuple[int, int]:

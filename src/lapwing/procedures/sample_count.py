@@ -6,7 +6,7 @@ so does what is left to count: for counts, everybody at the same price is at lea
 Proof: proofs/sampled_counts.md
 """
 
-from math import exp, sqrt
+from math import sinh, sqrt
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from lapwing.accounting.filters.charge import SingleRelease
@@ -46,8 +46,7 @@ class SampledPreview(Forecast):
     @property
     def sd_of_all(self) -> float:
         """The standard deviation of a count of everybody at the same price."""
-        fall = exp(-float(self.mechanism.event.epsilon))
-        return sqrt(2 * fall) / (1 - fall)
+        return sqrt(0.5) / sinh(float(self.mechanism.event.epsilon) / 2)
 
     def sd_if(self, people: int) -> float:
         """Return the standard deviation of the estimate if there are so many people."""

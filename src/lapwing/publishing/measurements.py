@@ -344,7 +344,7 @@ def geometric_cover(
     """Return geometric noise of this price on the cells of the best cover."""
     tables, precisions = _best_cover(codes, tuple(wanted))
     mechanism = GeometricMechanism(l1_sensitivity=len(tables) * moved_in_one_table(unit), epsilon=epsilon)
-    noise = 1 / (math.cosh(1 / mechanism.event.scale) - 1)  # the variance of one draw
+    noise = 1 / (2 * math.sinh(1 / (2 * mechanism.event.scale)) ** 2)  # the variance of one draw
     variances = {inner: noise / precision for inner, precision in precisions.items()}
     weights = weights_of_variances(codes, wanted)
     off = sum(weights[inner] * variances[inner] for inner in weights)

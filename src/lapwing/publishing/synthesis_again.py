@@ -43,9 +43,10 @@ def synthesis_meaning(offer: SynthesisOffer) -> str:
     return digest([agreed_terms(offer), to_record(offer.plan.event)])
 
 
-def is_synthesized(session: "Session", offer: SynthesisOffer) -> bool:
-    """Say whether the same synthesis of the same data was made before, under any key of this analyst."""
-    return _found(session, offer) is not None
+def synthesized_as(session: "Session", offer: SynthesisOffer) -> str | None:
+    """Return the name of the same synthesis of the same data, made before under any key of this analyst, if any."""
+    found = _found(session, offer)
+    return None if found is None else found[0]
 
 
 def synthesized_before(session: "Session", offer: SynthesisOffer) -> SyntheticTable | None:

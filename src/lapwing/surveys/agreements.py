@@ -8,6 +8,7 @@ sums are within a small part of 1 of the whole numbers that they are, and are ro
 """
 
 from collections.abc import Callable, Iterator
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,9 @@ from numpy.typing import NDArray
 from lapwing.surveys.report_law import ReportLaw
 
 Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+_ALONE: Final = 3.0  # standard deviations that a prefix may have more than an extension that is alone in it
 
 
 def count_agreements(law: ReportLaw, reports: Integers) -> Integers:
@@ -25,23 +29,59 @@ def count_agreements(law: ReportLaw, reports: Integers) -> Integers:
 
 
 def find_prefixes(law: ReportLaw, reports: Integers, *, keep: int) -> tuple[Integers, Integers]:
-    """Return the codes that most reports of the last group agree with, best first, and with how many.
+    """Return the codes of the last group that are likeliest to be frequent, best first, and how many reports agree.
 
     Group by group, all extensions of the prefixes that were kept are scored, and the best are kept. For the last group,
-    what it chose from was found by other people's reports.
+    what it chose from was found by other people's reports; which of these come first, all groups have a say in.
     """
-    kept = hits = np.zeros(1, np.int64)
-    before = 0
+    kept, share, variance = np.zeros(1, np.int64), np.full(1, np.inf), np.ones(1)
+    before, hits = 0, np.zeros(1, np.int64)
     for group, length in enumerate(law.lengths):
         step, rest = law.prime ** (length - before), law.prime ** (law.lengths[-1] - length)
         own = reports[reports[:, 0] == group]
-        codes = (kept[:, None] * step + np.arange(step)).reshape(-1)
-        scores = np.concatenate(list(_extensions(law, own, kept, before, length)))
-        scores[codes * rest >= law.domain] = -1  # no answer begins like this
-        best = np.argpartition(-scores, min(keep, scores.size - 1))[:keep]
-        best = best[np.lexsort((codes[best], -scores[best]))]
-        kept, hits, before = codes[best], scores[best], length
-    return kept[hits >= 0], hits[hits >= 0]
+        codes, agreeing = _most_agreeing(law, own, kept, before, length, rest, min(keep, step))
+        people, truth, lie = max(1, len(own)), float(law.truth), float(law.lie)
+        found = (agreeing / people - lie) / (truth - lie)
+        share, variance = _with_what_is_known(share, variance, found, float(law.variance) / people)
+        share[codes < 0] = -np.inf  # no answer begins like this
+        best = np.argsort(-share, axis=None, kind="stable")[:keep]
+        kept, hits = codes.reshape(-1)[best], agreeing.reshape(-1)[best]
+        share, variance = share.reshape(-1)[best], variance.reshape(-1)[best]
+        before = length
+    return kept[kept >= 0], hits[kept >= 0]
+
+
+def _most_agreeing(  # noqa: PLR0917 - a step of the search
+    law: ReportLaw, own: Integers, kept: Integers, before: int, length: int, rest: int, few: int
+) -> tuple[Integers, Integers]:
+    """Return, in a row for each prefix, its `few` extensions that most reports agree with, best first; -1 for none."""
+    step = law.prime ** (length - before)
+    codes, agreeing = np.empty((2, len(kept), few), np.int64)
+    for place, scores in enumerate(_extensions(law, own, kept, before, length)):
+        beyond = -(-law.domain // rest) - kept[place] * step
+        scores[max(0, beyond) :] = -1
+        best = np.argpartition(-scores, few - 1)[:few]
+        best = best[np.argsort(-scores[best], kind="stable")]
+        codes[place] = np.where(scores[best] < 0, -1, kept[place] * step + best)
+        agreeing[place] = scores[best]
+    return codes, agreeing
+
+
+def _with_what_is_known(share: Floats, variance: Floats, found: Floats, noise: float) -> tuple[Floats, Floats]:
+    """Return the shares of extensions, best first in each row, with what is known of the prefix, and their variance.
+
+    A prefix is as frequent as all that goes on from it. Where an extension may be alone in what is left of its prefix,
+    both numbers are about the same people, and are averaged; where there is far more left, it is one of many, and has
+    its own number only. What was found is then no longer left for the next.
+    """
+    shares, variances, left = found.copy(), np.full(found.shape, noise), share.copy()
+    for place in range(found.shape[1]):
+        alone = left - found[:, place] <= _ALONE * (variance + noise) ** 0.5
+        weight = noise / (variance + noise)
+        shares[alone, place] += (weight * (left - found[:, place]))[alone]
+        variances[alone, place] = (variance * noise / (variance + noise))[alone]
+        left -= shares[:, place].clip(0)
+    return shares, variances
 
 
 def candidates(law: ReportLaw, keep: int) -> int:

@@ -25,7 +25,7 @@
     [populations.clinic.tables.patients.columns]
     sex = { type = "category", values = ["F", "M"] }
     age = { type = "integer", low = 0, high = 120, nullable = true }
-    bmi = { type = "real", low = 10, high = 60, step = "1/64" }
+    bmi = { type = "real", low = 10, high = 60, step = "1/64", unit = "kg/m²", description = "at the last visit" }
     born = { type = "date", first = 1900-01-01, last = 2025-12-31, title = "day of birth" }  # as pages call it
     smoker = { type = "boolean" }
     city = { type = "text" }
@@ -53,7 +53,7 @@ from lapwing.ledger.states import Analyst
 from lapwing.queries.catalogue.column import Category
 from lapwing.queries.catalogue.population import Population, Segment, Table
 from lapwing.queries.catalogue.public_tables import Vocabulary
-from lapwing.sources import SOURCES, FileSource, Source, require_no_password
+from lapwing.sources import SOURCES, FileSource, Source, require_no_password, share_data
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import as_int, as_written
 from lapwing.vocabulary.frozen import frozen
@@ -232,8 +232,12 @@ def _require_one_account(populations: Mapping[str, PopulationSettings], folder: 
     owners: dict[tuple[str, ...], str] = {}
     for name, declared in populations.items():
         for table, source in declared.sources.items():
-            owner = owners.setdefault(source.place(folder), name)
-            if owner != name:
+            place = source.place(folder)
+            owner = next(
+                (whose for one, whose in owners.items() if whose != name and share_data(one, place, folder)), None
+            )
+            owners[place] = name
+            if owner is not None:
                 reason, remedy = f"this is a table of population {owner!r} too", "let the same people have one account"
                 raise declared.section.error(("tables", table, "source"), reason, remedy)
 

@@ -11,7 +11,7 @@ from doors.server.doors import P, code_of, count, make_folder, serving
 from lapwing.doors.server import audit_log, memory, people
 from lapwing.doors.server.audit_log import AuditLog
 from lapwing.doors.server.door_store import open_store
-from lapwing.doors.server.memory import FREE, LEDGER, Memory
+from lapwing.doors.server.memory import LEDGER, Memory
 from lapwing.doors.server.people import Directory
 from lapwing.doors.server.roles import Role
 from lapwing.workspace import workspace
@@ -104,7 +104,7 @@ def test_what_is_refused_or_free_leaves_nothing_in_the_ledger_and_little_beside_
             assert put(path, body, number).content == first.content
             assert door.get("ana", f"{P}/jobs/{first.json()['key']}").json()["state"] == "answered"
         assert entries_of(folder) == entries
-        assert [one for one in rows_of(folder) if one[1] != LEDGER] == [(one[0], FREE) for one in rows_of(folder)[3:]]
+        assert [one for one in rows_of(folder) if one[1] != LEDGER] == rows_of(folder)[3:], "and those are forgotten"
         for number in range(3):  # closing is free, too, and may be said again
             assert put(f"streams/{stream}", None, number, "DELETE").status_code in {200, 409}
         assert sum(entry == LEDGER for _, entry in rows_of(folder)) == 3

@@ -364,6 +364,7 @@ class Words:
 @steps_option
 @click.option("--at", metavar="LIST", help="Which quantiles, such as 0.25,0.5,0.75.")
 @click.option("--cells", metavar="N", help="How fine the grid of a quantile is: cells of the declared range.")
+@click.option("--sketch", metavar="N", help="Count different values by the marks that they make in N buckets.")
 @click.option("-k", metavar="N", help="How many of the top categories.")
 @click.option("--counts", flag_value=True, default=None, help="The top categories with how many people they have.")
 def _of_questions(**_: Any) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from starlette.requests import Request
 
+from lapwing.doors.server.allowed_again import require_told
 from lapwing.doors.server.calls import Operation, Server, ServerCall
 from lapwing.doors.server.people import Person
 from lapwing.doors.server.problems import ProblemError
@@ -91,6 +92,8 @@ def admit(
     last = server.state.require_population(path["population"], person) if "population" in operation.parts else 0
     if operation.charges and not _KEY.fullmatch(key):
         raise ProblemError(400, "idempotency_key", _NO_KEY)
+    if last and operation.method != "DELETE":  # what was opened may be closed whatever it is about
+        require_keys(server, path["population"], person, last, key if operation.charges else "", path.get("key", ""))
     return AdmittedCaller(
         server=server,
         operation=operation,
@@ -99,6 +102,13 @@ def admit(
         last_entry=last,
         key=key if operation.charges else "",
     )
+
+
+def require_keys(server: Server, population: str, person: Person, last: int, *keys: str) -> None:
+    """Refuse somebody who may not ask about the tables of what stands under keys; `last` is the ledger's last entry."""
+    if any(keys) and server.state.is_limited(population, person, last):
+        for key in {*keys} - {""}:
+            require_told(server.state.ledger, server.memory, population, person.id, key)
 
 
 async def perform(call: ServerCall) -> Any:

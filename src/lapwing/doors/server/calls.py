@@ -150,6 +150,10 @@ class ServerCall:
         told: dict[str, Any] = {"kind": self.operation.name, "digest": self.digest, "body": self._text or b"null"}
         return self.server.memory.remember(*self.job_name, **told, entry=entry)
 
+    def reserved_entry(self, name: str) -> int:
+        """Return the number of the last entry of a reservation, for what is told from it for nothing."""
+        return int(self.server.state.ledger.reservations.find(name).last["seq"])
+
     def told_before(self) -> bytes | None:
         """Return the answer under the key, where it is kept here: it was free, or the ledger does not have the key."""
         ended = self.server.memory.ending(*self.job_name)

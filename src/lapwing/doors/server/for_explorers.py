@@ -137,7 +137,7 @@ async def count(call: ServerCall) -> Reply:
         paid = sum(one is not None and not one.free for one in answers)
         call.audit.update(questions=len(answers), paid=paid)
         if not paid:  # what is free must not make what is kept grow without end
-            call.server.memory.free(*call.job_name)
+            call.server.memory.free(*call.job_name, entry=call.reserved_entry(found.name))
         return call.end({"key": call.key, "answers": [_answer(one) for one in answers], **_left(found)})
 
     return await call.run(work, stream=f"explorer {call.path['key']}")

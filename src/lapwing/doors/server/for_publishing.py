@@ -12,7 +12,7 @@ from msgspec import UNSET
 from lapwing.doors.server.calls import Reply, ServerCall
 from lapwing.doors.server.for_analysts import foretell
 from lapwing.doors.server.jobs import Job, JobName, JobState, ending_of, state_after
-from lapwing.doors.server.memory import FREE, LEDGER
+from lapwing.doors.server.memory import LEDGER
 from lapwing.doors.server.problems import ProblemError, body_of
 from lapwing.doors.server.wire import PublicationBody, PublishedColumn
 from lapwing.publishing.codes import Columns
@@ -54,7 +54,7 @@ def _publish(call: ServerCall, job: Job) -> bytes:
     offer = offer_of(job.session, **words, **price)
     call.require_meaning(lambda: [meaning_of(offer)])
     before = published_before(job.session, offer, **_shape(call.body))
-    call.remember(LEDGER if before is None else FREE)
+    call.remember(LEDGER if before is None else call.reserved_entry(before.name))
     if (told := call.told_before()) is not None:
         return told
     published = before
@@ -123,7 +123,8 @@ def _shape(body: PublicationBody) -> dict[str, Any]:
 
 def _words(body: PublicationBody) -> dict[str, Any]:
     """Return the words of a session's `publish`, without those of its price and of how its tables look."""
-    return {"table": body.table, "columns": columns_of(body.columns), "marginals": body.marginals}
+    rows = None if body.rows is UNSET else body.rows
+    return {"table": body.table, "columns": columns_of(body.columns), "marginals": body.marginals, "rows": rows}
 
 
 def columns_of(given: list[PublishedColumn]) -> Columns:

@@ -17,7 +17,7 @@ from lapwing.analyses.regression_course import ROUNDS
 from lapwing.doors.server.calls import Reply, ServerCall
 from lapwing.doors.server.for_analysts import foretell
 from lapwing.doors.server.jobs import STOPPED, Job, JobName, JobState, ending_of, state_after
-from lapwing.doors.server.memory import FREE, LEDGER
+from lapwing.doors.server.memory import LEDGER
 from lapwing.doors.server.problems import ProblemError, body_of
 from lapwing.doors.server.wire import RegressionBody
 from lapwing.session import Session
@@ -56,7 +56,7 @@ def _regress(call: ServerCall, job: Job) -> bytes:
     asked = _asked(job.session, call.body)
     call.require_meaning(lambda: [asked.meaning])
     before = drawn_before(job.session, asked)
-    call.remember(LEDGER if before is None else FREE)
+    call.remember(LEDGER if before is None else call.reserved_entry(before[0]))
     if (told := call.told_before()) is not None:
         return told
     if before is None:

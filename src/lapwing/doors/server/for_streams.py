@@ -129,7 +129,7 @@ def _ended(call: ServerCall, told: dict[str, Any], *, is_free: bool) -> bytes | 
     """Keep what was free, and stands under no key of the ledger; all else is found there."""
     if not is_free:
         return told
-    call.server.memory.free(*call.job_name)
+    call.server.memory.free(*call.job_name, entry=call.reserved_entry(call.path["stream"]))
     return call.end(told)
 
 

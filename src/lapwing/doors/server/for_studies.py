@@ -13,7 +13,7 @@ from lapwing.doors.server.calls import Reply, ServerCall
 from lapwing.doors.server.for_analysts import foretell
 from lapwing.doors.server.for_publishing import columns_of
 from lapwing.doors.server.jobs import Job, JobName, JobState, ending_of, state_after
-from lapwing.doors.server.memory import FREE, LEDGER
+from lapwing.doors.server.memory import LEDGER
 from lapwing.doors.server.problems import ProblemError, body_of
 from lapwing.doors.server.wire import StudyBody
 from lapwing.doors.studies import PlannedStudy, ReadBack, plan_study, preview_of, read_study
@@ -54,7 +54,7 @@ def _study(call: ServerCall, job: Job) -> bytes:
     planned = plan_study(job.session, name, words)
     call.require_meaning(lambda: [planned.meaning])
     before = _studied_before(job.session, planned)
-    call.remember(LEDGER if before is None else FREE)
+    call.remember(LEDGER if before is None else call.reserved_entry(before.name))
     if (told := call.told_before()) is not None:
         return told
 

@@ -15,15 +15,15 @@ from lapwing.doors.server.calls import Reply, ServerCall
 from lapwing.doors.server.for_analysts import foretell
 from lapwing.doors.server.for_publishing import columns_of
 from lapwing.doors.server.jobs import Job, JobName, JobState, ending_of, state_after
-from lapwing.doors.server.memory import FREE, LEDGER
+from lapwing.doors.server.memory import LEDGER
 from lapwing.doors.server.problems import ProblemError, body_of
 from lapwing.doors.server.wire import SynthesisBody
 from lapwing.publishing.synthesis import SynthesisOffer
 from lapwing.publishing.synthesis_again import (
-    is_synthesized,
     steps_done,
     synthesis_from,
     synthesis_meaning,
+    synthesized_as,
     synthesized_before,
 )
 from lapwing.publishing.synthesize import SynthesisStep
@@ -52,7 +52,7 @@ def _preview(call: ServerCall) -> bytes:
     stopped = told.before.suspension
     record = {
         "means": meaning,
-        "stored": is_synthesized(session, told.offer),
+        "stored": synthesized_as(session, told.offer) is not None,
         "stopped": None if stopped is None else stopped.to_dict(),
     }
     return msgspec.json.encode({**told.to_dict(), **record})
@@ -67,8 +67,9 @@ def _synthesize(call: ServerCall, job: Job) -> bytes:
     words = _words(call.body)
     offer = _offer(job.session, call.body)
     call.require_meaning(lambda: [synthesis_meaning(offer)])
-    is_free = is_synthesized(job.session, offer)
-    call.remember(FREE if is_free else LEDGER)
+    name = synthesized_as(job.session, offer)
+    is_free = name is not None
+    call.remember(LEDGER if name is None else call.reserved_entry(name))
     if (told := call.told_before()) is not None:
         return told
     made = synthesized_before(job.session, offer) if is_free else None

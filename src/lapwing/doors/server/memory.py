@@ -83,10 +83,10 @@ class Memory:
             self._trim(population, person)
         return entry
 
-    def free(self, population: str, person: str, key: str) -> None:
-        """Note that nothing was charged under a key that the ledger was to have."""
+    def free(self, population: str, person: str, key: str, entry: int = FREE) -> None:
+        """Note that nothing was charged under a key that the ledger was to have, and what entry its outcome is of."""
         where = "population = ? and person = ? and key = ? and entry = ?"
-        self._store.do(f"update asked set entry = ? where {where}", FREE, population, person, key, LEDGER)  # noqa: S608
+        self._store.do(f"update asked set entry = ? where {where}", entry, population, person, key, LEDGER)  # noqa: S608
         self._trim(population, person)
 
     def forget(self, population: str, person: str, key: str, *, digest: str) -> None:

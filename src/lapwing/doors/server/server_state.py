@@ -42,6 +42,14 @@ class KeptExplorer(NamedTuple):
     session: Session
 
 
+class _Standing(NamedTuple):
+    """Whether a population admits a person, and whether to some of its tables only, at the ledger's last entry."""
+
+    last: int
+    is_admitted: bool
+    is_limited: bool
+
+
 class ServerState:
     """One workspace and its populations, for everybody who comes in."""
 
@@ -54,7 +62,7 @@ class ServerState:
         self.synthetic: LruCache[tuple[str, str, str], SyntheticTable] = LruCache(most=_MOST_SYNTHETIC)
         self.explorers: LruCache[tuple[str, str, str], KeptExplorer] = LruCache(most=_MOST_SYNTHETIC)
         self.trouble: str | None = None
-        self._admitted: LruCache[tuple[str, str], int] = LruCache()
+        self._standings: LruCache[tuple[str, str], _Standing] = LruCache()
         self._doors: dict[tuple[str, str | None], Session] = {}
         self._lock = threading.Lock()
         self._settings = self._stamp()
@@ -81,11 +89,23 @@ class ServerState:
         if name not in self.workspace.settings.populations:
             raise ProblemError.not_there()
         last = self.last_entry()
-        if person.role in _ADMITTED and self._admitted.get((name, person.id)) != last:
-            if not self.ledger.population(name).admits(person.id):
-                raise ProblemError.not_there()
-            self._admitted.put((name, person.id), last)
+        if person.role in _ADMITTED and not self._standing(name, person, last).is_admitted:
+            raise ProblemError.not_there()
         return last
+
+    def is_limited(self, name: str, person: Person, last: int) -> bool:
+        """Say whether a person may ask about some tables of a population only; `last` is the ledger's last entry."""
+        return self._standing(name, person, last).is_limited
+
+    def _standing(self, name: str, person: Person, last: int) -> "_Standing":
+        """Return what the ledger says of a person, read once for each of its entries."""
+        known = self._standings.get((name, person.id))
+        if known is None or known.last != last:
+            decided = self.ledger.population(name)
+            is_limited = decided.analyst(person.id).tables is not None
+            known = _Standing(last, is_admitted=decided.admits(person.id), is_limited=is_limited)
+            self._standings.put((name, person.id), known)
+        return known
 
     def session(self, population: str, person: Person, body: Any = None) -> Session:
         """Return a session of its own for one request of a person, who is the analyst.

@@ -149,6 +149,18 @@ class DistinctKeys:
     max_cells: int
 
 
+@stored("sketched-keys")
+class SketchedKeys:
+    """The number of places of a sketch that somebody's cells mark, of at most `max_cells` of each person.
+
+    A cell marks one place (`mark`): a bucket, and a level that is each next one with half the chance. However many
+    cells there are, no more than `buckets` times `LEVELS` places can be marked, and nothing else has to be kept.
+    """
+
+    max_cells: int
+    buckets: int
+
+
 Bounding: TypeAlias = (
     CountPerPerson
     | CountPeopleOfTables
@@ -157,6 +169,7 @@ Bounding: TypeAlias = (
     | ClippedSumPerPerson
     | BoundedRowsPerPerson
     | DistinctKeys
+    | SketchedKeys
 )
 
 
@@ -180,7 +193,7 @@ class Aggregate:
         match self.bounding:
             case LastStepPerPerson(steps=steps):
                 return tuple((passed,) for passed in range(len(steps) + 1))
-            case DistinctKeys():
+            case DistinctKeys() | SketchedKeys():
                 return ((),)
             case CountInSets():
                 return tuple(zip(range(sum(self.sizes)), strict=True))
@@ -329,9 +342,10 @@ def _of_one_person(aggregate: Aggregate, cells: int | None, adjacency: Adjacency
             return _in_cells(touched, cells, (low, high), adjacency, reason)
         case BoundedRowsPerPerson():
             return _of_rows(aggregate.bounding, cells, adjacency)
-        case DistinctKeys(max_cells=most):
+        case DistinctKeys(max_cells=most) | SketchedKeys(max_cells=most):
             limit = _at_most(most, aggregate.cell_count)
-            reason = f"a person can be the only one in at most {limit} cells"
+            places = "marks" if isinstance(aggregate.bounding, SketchedKeys) else "cells"
+            reason = f"a person can be the only one in at most {limit} {places}"
             return Sensitivity(
                 l1=limit, l2_squared=limit**2, linf=limit, monotone=not replaced, reason=_why(reason, adjacency)
             )
@@ -446,6 +460,25 @@ def rank(salt: int, numbers: Iterable[int]) -> int:
     state = state * STRETCH % MODULUS
     state = (state * state + SHIFT) % MODULUS
     return state * state % MODULUS
+
+
+OTHER_MODULUS = 2**31 - 19
+"""A prime, too: two numbers of 60 bits that leave the same rest by both are rare."""
+MOST_BUCKETS = 2**16
+LEVELS = 24
+LEVEL_EDGES = tuple(MODULUS >> level for level in range(1, LEVELS))
+"""A value is on level j of a sketch if its rank is below the first j of them: for one in 2^j it is."""
+
+
+def mark(salt: int, buckets: int, number: int) -> tuple[int, int]:
+    """Return the bucket and the level that the value with this number marks in a sketch.
+
+    >>> mark(7, 1024, 12345) == mark(7, 1024, 12345), mark(7, 1024, 12345)[0] < 1024
+    (True, True)
+    """
+    rests = (number % MODULUS, number % OTHER_MODULUS)
+    drawn = rank(salt + 2, rests[::-1])
+    return rank(salt + 1, rests) % buckets, sum(drawn < edge for edge in LEVEL_EDGES)
 
 
 def text_number(text: str) -> int:

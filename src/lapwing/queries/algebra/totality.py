@@ -23,6 +23,8 @@ from lapwing.queries.algebra.aggregate import (
     FACTOR,
     LAST_PLACE,
     MODULUS,
+    MOST_BUCKETS,
+    OTHER_MODULUS,
     SHIFT,
     Aggregate,
     BinnedKey,
@@ -37,6 +39,7 @@ from lapwing.queries.algebra.aggregate import (
     Key,
     LastStepPerPerson,
     PrivateKey,
+    SketchedKeys,
 )
 from lapwing.queries.algebra.derived import (
     Beginning,
@@ -45,6 +48,7 @@ from lapwing.queries.algebra.derived import (
     Computed,
     ExtremeOfPerson,
     Filled,
+    FilledDay,
     FirstCharacters,
     LookedUp,
     MeanOfPerson,
@@ -211,6 +215,12 @@ def _of_bounding(aggregate: Aggregate) -> Iterator[Number]:
     match aggregate.bounding:
         case CountPerPerson() | CountPeopleOfTables() | DistinctKeys() | LastStepPerPerson():
             yield _A_COUNT
+        case SketchedKeys(buckets=buckets):
+            yield _A_COUNT
+            yield Number("what is left of a value", -OTHER_MODULUS, 2 * OTHER_MODULUS, Held.WHOLE)
+            yield Number("a bucket of a sketch", 0, buckets - 1, Held.WHOLE)
+            for salt in (aggregate.salt + 1, aggregate.salt + 2):
+                yield from _of_ranks(salt)
         case CountInSets():
             yield _A_COUNT
             yield Number("the number of a cell", 0, sum(aggregate.sizes), Held.WHOLE)
@@ -280,6 +290,8 @@ class _Conditions:
                 coded = all(isinstance(key, DeclaredKey) and key == _of_codes(key) for key in aggregate.keys)
                 _require(coded, "people are counted in sets of keys with the values 0, 1, 2, ...")
                 _require(bool(sets) and all(sets), "people are counted in sets, of one key or more each")
+            case SketchedKeys(buckets=buckets):
+                _require(len(aggregate.keys) == 1 and 0 < buckets <= MOST_BUCKETS, "a sketch is of one column")
             case CountPerPerson() | CountPeopleOfTables() | DistinctKeys():
                 pass
 
@@ -311,13 +323,8 @@ class _Conditions:
                 self.day(Ref(column=day), (table,))
             case Respelled(column=column) | FirstCharacters(column=column):
                 _require(isinstance(table.column(str(column)).type, Text), "another spelling is that of a text")
-            case Filled(column=column, otherwise=otherwise, bits=bits):
-                kind = table.column(column).type
-                fits = isinstance(kind, Text) if isinstance(otherwise, str) else isinstance(kind, Integer | Real)
-                _require(fits, "what stands for a gap is of the kind of the column")
-                _require(
-                    bits == (kind.bits if isinstance(kind, Real) else 0), "a gap is filled on the grid of a column"
-                )
+            case Filled() | FilledDay():
+                self.filled(derived, table)
             case OnlyWhere() | CaseResult():
                 self.case(derived, table, depth)
             case Computed(term=term):
@@ -325,6 +332,19 @@ class _Conditions:
                 self.count(4 * len(columns(term)))
             case _:
                 raise TypeError(derived)
+
+    def filled(self, derived: Filled | FilledDay, table: Table) -> None:
+        if isinstance(derived, FilledDay):
+            self.day(Ref(column=derived.column), (table,))
+            on_calendar = DAYS.lowest <= derived.otherwise <= DAYS.highest
+            _require(on_calendar, "what stands for a missing day is a day of the calendar")
+            return
+        kind = table.column(derived.column).type
+        fits = isinstance(kind, Text) if isinstance(derived.otherwise, str) else isinstance(kind, Integer | Real)
+        _require(fits, "what stands for a gap is of the kind of the column")
+        _require(
+            derived.bits == (kind.bits if isinstance(kind, Real) else 0), "a gap is filled on the grid of a column"
+        )
 
     def case(self, derived: OnlyWhere | CaseResult, table: Table, depth: int) -> None:
         branches = _branches(derived)

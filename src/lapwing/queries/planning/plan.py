@@ -26,6 +26,7 @@ from lapwing.queries.algebra.aggregate import (
     Label,
     LastStepPerPerson,
     Sensitivity,
+    SketchedKeys,
 )
 from lapwing.queries.algebra.derived_words import explained
 from lapwing.queries.algebra.predicate import ALWAYS
@@ -137,6 +138,8 @@ class Meaning(ABC):
         "one person changes the answer by at most {plan.sensitivity.l1}{groups}, and noise hides that much"
     )
     accurate: ClassVar[str] = "within {margin}"
+    error_of: ClassVar[str] = "noise"
+    """What an error tells of; what the bounds of a person's part take away is never in it."""
 
     @property
     def in_canonical(self) -> "Meaning":
@@ -365,7 +368,7 @@ class Plan:
         match self.aggregate.bounding:
             case LastStepPerPerson(steps=steps):
                 return len(steps) + 1
-            case DistinctKeys():
+            case DistinctKeys() | SketchedKeys():
                 return 1
             case _:
                 return self.aggregate.terms * (self.aggregate.cell_count or 0)

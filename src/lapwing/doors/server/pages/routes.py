@@ -5,11 +5,12 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 from urllib.parse import urlencode
 
+from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from lapwing.doors.server.authority import NOBODY
+from lapwing.doors.server.authority import NOBODY, require_keys
 from lapwing.doors.server.calls import API, Server
 from lapwing.doors.server.door_store import DoorStore
 from lapwing.doors.server.identities import Identities
@@ -34,6 +35,7 @@ from lapwing.doors.server.pages import (
     signing_in_elsewhere,
     sql_page,
     study_page,
+    survey_page,
     survival_page,
     synthetic_page,
 )
@@ -94,6 +96,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *new_population.PAGES,
     *policy.PAGES,
     *sceptic_pages.PAGES,
+    *survey_page.PAGES,
     *proof_pages.PAGES,
 )
 
@@ -156,6 +159,8 @@ async def _shown(site: Site, page: Page, request: Request, came: Authenticated) 
     try:
         with refusals():
             _require(visit, page)
+            if page.method == "GET" and visit.person.id and {"population", "key"} <= request.path_params.keys():
+                await to_thread.run_sync(_require_key, visit, limiter=visit.server.threads)
             return await page.show(visit)
     except PageRefusedError as refused:
         return problem_page(visit, refused)
@@ -188,6 +193,12 @@ def _require(visit: PageVisit, page: Page) -> None:
             raise PageRefusedError(403, {"code": "form"})
     if visit.person.id and visit.site.looks.take(visit.person.id):
         raise PageRefusedError(429, {"code": "too_many"})
+
+
+def _require_key(visit: PageVisit) -> None:
+    """Refuse a page about what stands under a key to whom its tables are forbidden by now."""
+    last = visit.server.state.require_population(visit.population, visit.person)
+    require_keys(visit.server, visit.population, visit.person, last, visit.part("key"))
 
 
 def problem_page(visit: PageVisit, refused: PageRefusedError) -> Response:
