@@ -27,9 +27,9 @@ confidence_option = click.option("--confidence", metavar="NUMBER", default="0.95
 
 @click.group(no_args_is_help=True)
 def survey() -> None:
-    """Ask people so that nobody learns an answer, not even who asks.
+    """Ask people whose own devices add the noise: who asks never sees an answer as it was given.
 
-    Each person's own device changes the answer by chance before it leaves. No workspace is needed, and no table.
+    Each answer is changed by chance before it leaves. No workspace is needed, and no table.
 
     \b
     lapwing survey new smoking.json --answer never --answer daily --epsilon 2
