@@ -35,6 +35,7 @@ from lapwing.doors.server.pages import (
     signing_in_elsewhere,
     sql_page,
     study_page,
+    survey_page,
     survival_page,
     synthetic_page,
 )
@@ -95,6 +96,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *new_population.PAGES,
     *policy.PAGES,
     *sceptic_pages.PAGES,
+    *survey_page.PAGES,
     *proof_pages.PAGES,
 )
 
