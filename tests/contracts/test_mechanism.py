@@ -303,7 +303,7 @@ def test_every_mechanism_is_here() -> None:
     import lapwing.mechanisms  # noqa: PLC0415 - only to find its files
 
     support = {"calibration", "margins", "noise_mechanism", "score_selection", "tails", "weighted_sums"}
-    support |= {"weighted_cells", "printed_margins"}
+    support |= {"weighted_cells", "printed_margins", "strata"}
     # these have contracts of their own: keys that only the data knows, choices among cells or numbers, many tables
     others = {
         "partition_selection",

@@ -19,6 +19,7 @@ from fuzz.spelling import in_sql
 from fuzz.tables import neighbours
 from lapwing.answers.target import AtEpsilon, release_of, release_together
 from lapwing.engines.engine import is_cohort
+from lapwing.queries.catalogue.population import RowsPerPerson
 from lapwing.queries.language.builders import as_condition
 from lapwing.queries.planning.plan import Family
 from lapwing.queries.planning.planner import Question, plan
@@ -95,7 +96,7 @@ def _asked(case, sides, tally):
                 before, after = _on_both(planned, sides)
                 if planned.shown_by is not None:
                     tally["shown"] += 1
-                    _by_people(asked, planned, (before, after), sides, case.population)
+                    _by_people(asked, planned, (before, after), sides, case)
                 tally["tight"] += is_tight(planned, before, after)
                 if is_cohort(planned.aggregate):
                     cohorts[planned.aggregate] = (before[0], after[0])
@@ -192,11 +193,16 @@ def _on_both(planned, sides):
     return before, after
 
 
-def _by_people(asked, planned, numbers, sides, population):
-    """Look at the people by whom groups are shown, of which there are some in each group that has a number."""
+def _by_people(asked, planned, numbers, sides, case):
+    """Look at the people by whom groups are shown, of which there are some in each group that has a number.
+
+    Who has several rows where one was declared shows one group with them, and may have the number in another: it is
+    not told then, which costs the number and no privacy.
+    """
+    population = case.population
     people = _on_both(planned.shown_by, sides)
-    for some, counts in zip(numbers, people, strict=True):
-        if not some.keys() <= counts.keys():
+    for some, counts, tables in zip(numbers, people, (case.pair.before, case.pair.after), strict=True):
+        if not some.keys() <= counts.keys() and _as_declared(population, tables):
             raise Found("bound", f"groups of nobody: {_shown(some)}, {_shown(counts)}")
         target, budget = AtEpsilon(epsilon=Fraction(1), delta=_DELTA), ApproximateDP(epsilon=Fraction(1), delta=_DELTA)
         try:
@@ -208,6 +214,16 @@ def _by_people(asked, planned, numbers, sides, population):
             told.values(json.loads(json.dumps(released)), Fraction(95, 100))
         except Exception as failure:
             raise Found("release", f"cannot be released: {failure!r}; {_shown(some)}") from failure
+
+
+def _as_declared(population, tables):
+    """Say whether nobody has several rows in a table that was declared to have one a person."""
+    for table in population.tables:
+        if table.rows is RowsPerPerson.ONE_A_PERSON:
+            rows = Counter(row[population.person_key(table)] for row in tables[table.name])
+            if any(most > 1 for most in rows.values()):
+                return False
+    return True
 
 
 def _release(planned, numbers):

@@ -25,7 +25,7 @@ from lapwing.queries.planning import measure, planner, semijoins
 from lapwing.queries.statistics import counts, moments
 from lapwing.queries.statistics.bernstein import coarser
 
-CASES = 250
+CASES = 400
 """How many cases from its seed on it may take until a mistake is found."""
 
 

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from lapwing.accounting.pricing import price
-from lapwing.mechanisms.private_gradients import Factors, NumpyArrays, clip_errors, descent_event
+from lapwing.auditor.black_box import audit
+from lapwing.mechanisms.private_gradients import Factors, NumpyArrays, PrivateGradients, clip_errors, descent_event
+from lapwing.vocabulary.exact import fraction_above
+from lapwing.vocabulary.guarantee import ApproximateDP
 from learning.step_audit import StepSuspect, clipped, delta, honest, law_of, of_fixed_size, poisson
 
 RATE, SIGMA = 0.25, 1.0
@@ -127,3 +130,25 @@ def test_parts_are_as_long_as_the_clip_at_most_and_liars_are_longer() -> None:
     assert longest(nearest, clip) > 1
     assert longest(checked_in_floats, clip) > 1
     assert longest(layer_by_layer, clip) > 1.5
+
+
+def two_steps(noise):
+    """Return draws of the difference of two steps of one clip each, whose noise is as `noise` has it."""
+
+    def many(parts, size):
+        first, second = noise(size)
+        return (parts[0] + first - parts[1] - second).reshape(size, 1)
+
+    return many
+
+
+def test_noise_that_is_seeded_anew_in_every_epoch_is_seen() -> None:
+    """The same noise in two steps is no noise on their difference; the price is that of two draws."""
+    clip, law = 1 << 20, PrivateGradients(rate=Fraction(1), sigma_squared=Fraction(4), clip=1 << 20).law
+    loss = price(descent_event(Fraction(1), Fraction(4), 2))
+    claim = ApproximateDP(epsilon=Fraction(3, 2), delta=fraction_above(float(loss.delta(1.5))))
+    neighbours = ((0, 0), (clip, -clip))
+    honest_noise = two_steps(lambda size: (law.draw_many(size), law.draw_many(size)))
+    seeded = two_steps(lambda size: (law.draw_many(size),) * 2)
+    assert not audit(many=honest_noise, claim=claim, neighbours=neighbours, samples=2000).refuted
+    assert audit(many=seeded, claim=claim, neighbours=neighbours, samples=2000).refuted

@@ -21,8 +21,9 @@ from lapwing.ledger.key_digests import KeyDigests
 from lapwing.ledger.ledger import open_ledger
 from lapwing.ledger.replay import verify
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerRolledBackError
+from lapwing.vocabulary.event import PureRelease
 from lapwing.vocabulary.guarantee import PrivacyUnit, PureDP
-from ledger.clinic import Place, ask, intend_one, opening, spent
+from ledger.clinic import PEOPLE, Place, ask, intend_one, opening, spent
 
 KEY = bytes(range(32))
 
@@ -70,7 +71,18 @@ def test_what_was_checked_is_not_checked_again(place, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "spoil", ["missing", "another key", "altered", "other digests", "fewer digests", "empty", "not text", "too large"]
+    "spoil",
+    [
+        "missing",
+        "another key",
+        "altered",
+        "other digests",
+        "other states",
+        "fewer states",
+        "empty",
+        "not text",
+        "too large",
+    ],
 )
 def test_what_cannot_be_believed_costs_time_and_nothing_else(place, monkeypatch, spoil) -> None:
     opened(place).close()
@@ -79,14 +91,21 @@ def test_what_cannot_be_believed_costs_time_and_nothing_else(place, monkeypatch,
         case "missing":
             file.unlink()
         case "altered":
-            file.write_bytes(
-                replaced(file.read_bytes(), b'"ACCOUNT":[["clinic"],[14]]', b'"ACCOUNT":[["clinic"],[12]]')
+            file.write_bytes(replaced(file.read_bytes(), b'"STREAM":[["s"],[14]]', b'"STREAM":[["s"],[12]]'))
+        case "other states":
+            states, content = checkpoints(place).read().states, file.read_bytes()
+            (packed,) = {states.packed({})[1]}
+            assert content.endswith(packed)
+            last = states.get((Lookup.ACCOUNT, ("clinic",)))
+            older = replaced(
+                packed, last.seq.to_bytes(8, "big") + last.hash, (last.seq - 2).to_bytes(8, "big") + last.hash
             )
+            file.write_bytes(content.removesuffix(packed) + older)
+        case "fewer states":
+            file.write_bytes(file.read_bytes()[:-48])
         case "other digests":
-            content = file.read_bytes()
-            file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-        case "fewer digests":
-            file.write_bytes(file.read_bytes()[:-8])
+            content, size = file.read_bytes(), len(checkpoints(place).read().states.packed({})[1])
+            file.write_bytes(content[: -size - 1] + bytes([content[-size - 1] ^ 1]) + content[-size:])
         case "empty":
             file.write_bytes(b"")
         case "not text":
@@ -159,7 +178,7 @@ def damaged(place: Place, statement: str, *values) -> None:
 @pytest.mark.parametrize("kind", ["account", "policy"])
 def test_a_state_before_the_checkpoint_that_was_changed_is_refused_when_it_is_read(place, kind) -> None:
     opened(place).close()
-    last = checkpoints(place).read().latest[Lookup[kind.upper()], ("clinic",)]
+    last = checkpoints(place).read().states.get((Lookup[kind.upper()], ("clinic",))).seq
     damaged(place, "update entries set body = replace(body, 'clinic', 'klinik') where seq = ?", last)
     with opened(place) as ledger, pytest.raises(LedgerDamagedError):
         ledger.account("clinic")
@@ -167,7 +186,7 @@ def test_a_state_before_the_checkpoint_that_was_changed_is_refused_when_it_is_re
 
 def test_an_account_before_the_checkpoint_that_gives_budget_back_is_refused(place) -> None:
     opened(place).close()
-    last = checkpoints(place).read().latest[Lookup.ACCOUNT, ("clinic",)]
+    last = checkpoints(place).read().states.get((Lookup.ACCOUNT, ("clinic",))).seq
     damaged(
         place, """update entries set body = replace(body, '"spent":"3/20"', '"spent":"0/20"') where seq = ?""", last
     )
@@ -208,10 +227,10 @@ def forge(place: Place, seq: int, old: str, new: str) -> None:
     damaged(place, "update entries set body = ?, hash = ? where seq = ?", forged, link(before, forged), seq)
 
 
-def followed_by_others(place: Place) -> int:
+def followed_by_others(place: Place, lookup: Lookup = Lookup.ACCOUNT) -> int:
     """Let entries that change no state of the clinic come after its last one, and check up to them."""
     opened(place).close()
-    last: int = checkpoints(place).read().latest[Lookup.ACCOUNT, ("clinic",)]
+    last: int = checkpoints(place).read().states.get((lookup, ("clinic",))).seq
     with opened(place) as ledger:
         ledger.administration.create_population("other", unit=PrivacyUnit(person_key="id"), budget=PureDP(epsilon=1))
     opened(place).close()
@@ -219,11 +238,67 @@ def followed_by_others(place: Place) -> int:
 
 
 def test_an_account_with_a_new_hash_of_its_own_gives_nothing_back(place) -> None:
+    with opened(place) as ledger:
+        ask(ledger, "later", epsilon="1/100")
+    last = followed_by_others(place)
+    for use in (
+        lambda ledger: ledger.account("clinic"),
+        lambda ledger: ledger.snapshot("clinic", "ana"),
+        lambda ledger: ask(ledger, "another", epsilon="1/100"),
+        lambda ledger: ledger.administration.write_off("clinic", PureRelease(epsilon=Fraction(1, 100)), reason="told"),
+    ):
+        kept = {file: file.read_bytes() for file in place.where.parent.iterdir()}
+        forge(place, last, '"spent":"4/25"', '"spent":"0/1"')
+        with opened(place) as ledger, pytest.raises(LedgerDamagedError, match="another hash before") as refused:
+            use(ledger)
+        assert refused.value.seq == last
+        with pytest.raises(LedgerDamagedError, match="does not follow from the chain") as refused:
+            opened(place)
+        assert refused.value.seq == last + 1
+        for file in place.where.parent.iterdir():
+            file.unlink()
+        for file, content in kept.items():
+            file.write_bytes(content)
+
+
+def test_an_opening_of_a_stream_with_a_new_hash_of_its_own_is_refused_at_once(place) -> None:
     last = followed_by_others(place)
     forge(place, last, '"spent":"3/20"', '"spent":"0/1"')
     with pytest.raises(LedgerDamagedError, match="does not follow from the chain") as refused:
         opened(place)
     assert refused.value.seq == last + 1
+
+
+def test_a_policy_with_a_new_hash_of_its_own_allows_nothing(place) -> None:
+    with opened(place) as ledger:
+        ledger.administration.suspend("clinic")
+    last = followed_by_others(place, Lookup.POLICY)
+    forge(place, last, '"suspended":true', '"suspended":false')
+    with opened(place) as ledger:
+        for use in (lambda: ledger.population("clinic"), lambda: ask(ledger, "another")):
+            with pytest.raises(LedgerDamagedError, match="another hash before"):
+                use()
+
+
+def test_a_population_that_an_index_has_lost_is_missed(place) -> None:
+    opened(place).close()
+    with closing(sqlite3.connect(place.where)) as database, database:
+        database.execute("pragma writable_schema = on")
+        changed = "update sqlite_schema set sql = replace(sql, ?, ?) where name = 'entries_population'"
+        database.execute(changed, ("'population'", "'nobody'"))
+    database.close()
+    with closing(sqlite3.connect(place.where)) as database, database:
+        database.execute("reindex entries_population")
+        database.execute("pragma writable_schema = on")
+        database.execute(changed, ("'nobody'", "'population'"))
+    database.close()
+    with opened(place) as ledger:
+        for act in (
+            ledger.populations,
+            lambda: ledger.administration.create_population("clinic", unit=PEOPLE, budget=PureDP(epsilon=1)),
+        ):
+            with pytest.raises(LedgerDamagedError, match="which an index does not find"):
+                act()
 
 
 def test_a_stream_with_other_terms_and_a_new_hash_of_its_own_is_not_gone_on_with(place) -> None:

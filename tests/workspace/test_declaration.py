@@ -165,8 +165,8 @@ def test_what_has_its_default_is_not_written() -> None:
 
 
 def test_a_body_says_no_option_that_is_no_row() -> None:
-    body = b'{"name": "t", "file": "t.csv", "columns": {"age": {"type": "integer", "unit": "years"}}}'
-    with pytest.raises(ValueError, match="unknown field `unit`"):
+    body = b'{"name": "t", "file": "t.csv", "columns": {"age": {"type": "integer", "colour": "red"}}}'
+    with pytest.raises(ValueError, match="unknown field `colour`"):
         read_body(body, NewTableBody)
 
 

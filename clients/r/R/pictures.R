@@ -31,7 +31,8 @@ with_ggplot <- function(drawn, column, title, x) {
     )) +
     ggplot2::geom_point(size = 2) +
     ggplot2::labs(x = column, y = NULL, title = paste(strwrap(title, 70), collapse = "\n"), caption = words) +
-    ggplot2::theme_minimal()
+    ggplot2::theme_minimal() +
+    ggplot2::theme(plot.title = ggplot2::element_text(size = 10), plot.title.position = "plot")
   picture
 }
 

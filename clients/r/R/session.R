@@ -46,13 +46,14 @@ read_dictionary <- function(told) {
       stopifnot(is_text(one$column), is_text(one$type), is_truth(one$nullable))
       data.frame(
         table = readable(table$table), column = readable(one$column), type = readable(one$type),
-        values = readable(values_of(one)), nullable = one$nullable, rows = readable(table$rows)
+        values = readable(values_of(one)), unit = said_of(one, "unit"), description = said_of(one, "description"),
+        nullable = one$nullable, rows = readable(table$rows)
       )
     })
   })
   none <- data.frame(
-    table = character(), column = character(), type = character(), values = character(), nullable = logical(),
-    rows = character()
+    table = character(), column = character(), type = character(), values = character(), unit = character(),
+    description = character(), nullable = logical(), rows = character()
   )
   list(
     population = told$population, unit = told$unit, salt = told$salt,
@@ -60,6 +61,13 @@ read_dictionary <- function(told) {
     segments = vapply(told$segments, function(one) one$name, ""),
     columns = do.call(rbind, c(list(none), unlist(columns, recursive = FALSE)))
   )
+}
+
+# What the custodian says of a column beside its bounds; nothing where nothing is said.
+said_of <- function(column, word) {
+  if (is.null(column[[word]])) return("")
+  stopifnot(is_text(column[[word]]))
+  readable(column[[word]])
 }
 
 values_of <- function(column) {

@@ -228,7 +228,8 @@ def _share(log_odds: float) -> float:
     return 1 / (1 + math.exp(-log_odds)) if log_odds > 0 else math.exp(log_odds) / (1 + math.exp(log_odds))
 
 
-_LARGE, _NO_FACTOR, _BEYOND_FLOATS = 10, Fraction(1, 100), 700
+_LARGE, _NO_FACTOR, _BEYOND_WORDS, _THOUSANDS = 10, Fraction(1, 100), 34, 10**4
+_UNITS = {"trillion": 10**12, "billion": 10**9, "million": 10**6}
 # if the number of people is unknown: a budget too small for a million, or a delta too large for a thousand
 _MANY, _FEW = 1_000_000, 1_000
 
@@ -271,10 +272,20 @@ def budget_concerns(guarantee: Guarantee, people: int | None = None) -> tuple[st
 
 
 def factor(epsilon: Fraction) -> str:
-    """Return e^epsilon for people to read."""
+    """Return e^epsilon for people to read.
+
+    >>> [factor(Fraction(one)) for one in (1, 10, 20, 40)]
+    ['2.718', '22,000', '485 million', 'e^40']
+    """
     if epsilon < _NO_FACTOR:
         return f"1 + {math.expm1(float(epsilon)):.1g}"
-    return f"{math.exp(float(epsilon)):,.4g}" if epsilon < _BEYOND_FLOATS else f"e^{float(epsilon):.4g}"
+    if epsilon >= _BEYOND_WORDS:
+        return f"e^{float(epsilon):.4g}"
+    number = math.exp(float(epsilon))
+    for name, unit in _UNITS.items():
+        if number >= unit:
+            return f"{number / unit:.3g} {name}"
+    return f"{number:,.4g}" if number < _THOUSANDS else f"{float(f'{number:.3g}'):,.0f}"
 
 
 def _in_words(guarantee: Guarantee) -> str:

@@ -460,7 +460,8 @@ class PricedQuestion:
     @property
     def bounding_remark(self) -> str | None:
         """A remark that the error excludes the bias of the contribution bounds; None if nothing is bounded."""
-        return f"{self.bounding}; the error is about noise only" if self.bounding else None
+        told = max((plan.meaning.error_of for plan in self._bounded), key=len, default="noise")
+        return f"{self.bounding}; the error is about {told} only" if self.bounding else None
 
     @property
     def bounded_words(self) -> str:

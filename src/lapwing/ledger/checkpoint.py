@@ -3,9 +3,11 @@
 A checkpoint names an entry up to which the chain was followed and the indexes compared, and the last entries before it
 that hold a state: the policy and the account of each population, allowances, open streams. An index that has lost one
 of them is detected, as it is while a ledger is open. Their hashes are in the checkpoint, too: an attacker who changes
-one of them and computes a new hash for it has to change the checkpoint as well. It also has digests of all keys, so
-that a key that is no longer found is missed. Any other entry that is read from before the checkpoint must still follow
-from the entry before it, and the whole chain is followed in the background (`background_check`).
+one of them and computes a new hash for it has to change the checkpoint as well. Those of streams are compared when the
+ledger is opened, and the others when the state is read (`known_states`), before anything is decided by it. It also has
+digests of all keys, so that a key that is no longer found is missed. Any other entry that is read from before the
+checkpoint must still follow from the entry before it, and the whole chain is followed in the background
+(`background_check`).
 
 A checkpoint is authenticated under a key that is kept outside the ledger: write access to the ledger is not enough to
 forge one. A missing, damaged or forged checkpoint costs time, and nothing else: the whole chain is followed. It never
@@ -17,12 +19,14 @@ import os
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import field
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 from lapwing.ledger.entries import Asked, Lookup, Receipt
 from lapwing.ledger.key_digests import KeyDigests, fingerprint
+from lapwing.ledger.known_states import KnownStates, State
 from lapwing.vocabulary.codec import canonical, parse
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.frozen import frozen
@@ -34,10 +38,11 @@ _LARGEST: Final = 1 << 30
 
 @frozen(kw_only=False)
 class Checkpoint:
-    """An entry up to which everything was checked, and the `latest` entries by then for each lookup of a state.
+    """An entry up to which everything was checked, and the last entries by then for each lookup of a state.
 
-    `openings` are the first entries of the streams among them, `hashes` those of all these entries when they were
-    checked, and `keys` digests of all keys. `followed` is where the background check had come to, unless it was over.
+    `latest` are those of streams, `openings` the first entries of these, and `hashes` those of all of them when they
+    were checked. `states` are the policies, accounts and allowances, with what is `newer`. `keys` are digests of all
+    keys. `followed` is where the background check had come to, unless it was over.
     """
 
     receipt: Receipt
@@ -45,13 +50,16 @@ class Checkpoint:
     openings: Mapping[str, int]
     hashes: Mapping[int, bytes]
     keys: KeyDigests
+    states: KnownStates
+    newer: Mapping[Asked, State] = field(default_factory=dict)
     followed: Receipt | None = None
 
 
 class CheckpointFile:
     """The file of a checkpoint; `key` is any secret, from which those for this purpose are derived.
 
-    It is a line of JSON, a line with its code, and the digests of the keys, whose fingerprint is in the JSON.
+    It is a line of JSON, a line with its code, and the digests of the keys and the states, whose fingerprints are in
+    the JSON.
     """
 
     def __init__(self, path: Path, key: bytes) -> None:
@@ -62,27 +70,37 @@ class CheckpointFile:
         """Return digests of no keys yet, under the secret of this file."""
         return KeyDigests(self._secret)
 
+    def no_states(self) -> KnownStates:
+        """Return no states yet, under the secret of this file."""
+        return KnownStates(self._secret)
+
     def read(self) -> Checkpoint | None:
         """Return the checkpoint; `None` if the file is missing, damaged or not authentic."""
         with suppress(OSError, ValueError, TypeError, KeyError, ParameterError):
             if self.path.stat().st_size > _LARGEST:
                 return None
-            with self.path.open("rb", buffering=1 << 16) as file:
-                body, code, packed = file.readline().rstrip(b"\n"), file.readline().rstrip(b"\n"), file.read()
+            content = self.path.read_bytes()
+            middle = content.index(b"\n")
+            begin = content.index(b"\n", middle + 1) + 1
+            body, code, packed = content[:middle], content[middle + 1 : begin - 1], memoryview(content)[begin:]
             if not hmac.compare_digest(self._code(body), code):
                 return None
             said = parse(body.decode("ascii"))
-            if said["digests"] != fingerprint(packed):
+            digests, states = packed[: len(packed) - said["size"]], packed[len(packed) - said["size"] :]
+            if (said["digests"], said["states"]) != (fingerprint(digests), fingerprint(states)):
                 return None
             latest, hashes = _latest(said["latest"]), _hashes(*said["hashes"])
-            keys = KeyDigests(self._secret, dict(said["keys"]), packed)
+            keys = KeyDigests(self._secret, dict(said["keys"]), digests)
             followed = said["followed"] and Receipt.parse(said["followed"])
-            return Checkpoint(Receipt.parse(said["receipt"]), latest, dict(said["openings"]), hashes, keys, followed)
+            known = KnownStates(self._secret, dict(said["known"]), states)
+            receipt, openings = Receipt.parse(said["receipt"]), dict(said["openings"])
+            return Checkpoint(receipt, latest, openings, hashes, keys, known, followed=followed)
         return None
 
     def write(self, checkpoint: Checkpoint) -> None:
         """Write a checkpoint. If it cannot be written, the next opening takes longer."""
         counts, packed = checkpoint.keys.packed()
+        known, states = checkpoint.states.packed(checkpoint.newer)
         said = {
             "receipt": str(checkpoint.receipt),
             "latest": _flat(checkpoint.latest),
@@ -90,6 +108,9 @@ class CheckpointFile:
             "hashes": [list(checkpoint.hashes), b"".join(checkpoint.hashes.values()).hex()],
             "keys": [[name, count] for name, count in counts.items()],
             "digests": fingerprint(packed),
+            "known": [[name, count] for name, count in known.items()],
+            "states": fingerprint(states),
+            "size": len(states),
             "followed": None if checkpoint.followed is None else str(checkpoint.followed),
         }
         body = canonical(said).encode("ascii")
@@ -97,7 +118,7 @@ class CheckpointFile:
         try:
             descriptor = os.open(making, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
             with os.fdopen(descriptor, "wb") as file:
-                file.write(body + b"\n" + self._code(body) + b"\n" + packed)
+                file.write(body + b"\n" + self._code(body) + b"\n" + packed + states)
             making.replace(self.path)
         except OSError:
             with suppress(OSError):
@@ -138,6 +159,6 @@ def _hashes(numbers: list[int], packed: str) -> dict[int, bytes]:
     return {seq: together[place * _HASH : (place + 1) * _HASH] for place, seq in enumerate(numbers)}
 
 
-_FILE: Final = b"lapwing checkpoint 3"
+_FILE: Final = b"lapwing checkpoint 4"
 _HASH: Final = sha256().digest_size
 _KEYS: Final = b"lapwing checkpoint keys 1"

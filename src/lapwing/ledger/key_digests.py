@@ -13,10 +13,11 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b, sha256
-from typing import Final
+from typing import Final, TypeAlias
 
 from lapwing.ledger.entries import Asked, Lookup
 
+Buffer: TypeAlias = bytes | memoryview
 KEPT: Final = (Lookup.REQUEST, Lookup.RECALL, Lookup.SETTLES, Lookup.STREAM)
 """The lookups whose keys are kept; of the others the last entry is known."""
 _BYTES: Final = 8
@@ -35,7 +36,7 @@ class KeyDigests:
     False
     """
 
-    def __init__(self, secret: bytes, counts: Mapping[str, int] | None = None, packed: bytes = b"") -> None:
+    def __init__(self, secret: bytes, counts: Mapping[str, int] | None = None, packed: Buffer = b"") -> None:
         self._secret = secret
         self._kept: dict[Lookup, memoryview] = {}
         self._added: dict[Lookup, array[int]] = {lookup: array("Q") for lookup in KEPT}
@@ -50,7 +51,7 @@ class KeyDigests:
         kept = self._kept.get(asked[0], _NONE)
         if not kept:
             return False
-        digest = self._digest(asked)
+        digest = digest_of(self._secret, asked)
         place = bisect_left(kept, digest)
         return place < len(kept) and kept[place] == digest
 
@@ -62,7 +63,7 @@ class KeyDigests:
         """Keep the keys of an entry for the next checkpoint; adding the same key twice is harmless."""
         for asked in found:
             if asked[0] in KEPT:
-                self._added[asked[0]].append(self._digest(asked))
+                self._added[asked[0]].append(digest_of(self._secret, asked))
 
     def packed(self) -> tuple[dict[str, int], bytes]:
         """Return the digests as they are stored: how many of each lookup, and their bytes, sorted."""
@@ -73,10 +74,12 @@ class KeyDigests:
         kept, added = self._kept.get(lookup, _NONE), sorted(set(self._added[lookup]))
         return memoryview(_merged(kept, added) if added else kept).cast("B")
 
-    def _digest(self, asked: Asked) -> int:
-        lookup, values = asked
-        said = "\n".join([lookup.name, *map(str, values)]).encode()
-        return int.from_bytes(blake2b(said, digest_size=_BYTES, key=self._secret).digest(), sys.byteorder)
+
+def digest_of(secret: bytes, asked: Asked) -> int:
+    """Return the digest of a lookup with its values, keyed with a secret."""
+    lookup, values = asked
+    said = "\n".join([lookup.name, *map(str, values)]).encode()
+    return int.from_bytes(blake2b(said, digest_size=_BYTES, key=secret).digest(), sys.byteorder)
 
 
 def _merged(kept: memoryview, added: Sequence[int]) -> "array[int]":
@@ -92,6 +95,6 @@ def _merged(kept: memoryview, added: Sequence[int]) -> "array[int]":
     return merged
 
 
-def fingerprint(packed: bytes) -> str:
+def fingerprint(packed: Buffer) -> str:
     """Return the fingerprint of packed digests; it includes the byte order of this machine, which they depend on."""
     return f"{sys.byteorder} {sha256(packed).hexdigest()}"

@@ -308,7 +308,7 @@ class Ledger:
                 inspected.result()
             self._look_around()
             if self._checkpoints is not None:
-                self.store.keep_keys(self._checkpoints.no_keys())
+                self.store.keep_keys(self._checkpoints.no_keys(), self._checkpoints.no_states())
         self._keep_checkpoint(is_opening=True)
 
     def _look_around(self) -> None:

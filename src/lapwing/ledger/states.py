@@ -22,6 +22,7 @@ from lapwing.accounting.filters.charge import (
 from lapwing.accounting.filters.remaining import Refusal, tightest
 from lapwing.ledger.entries import STATES, Asked, Entry, Lookup, Record
 from lapwing.ledger.key_digests import KeyDigests
+from lapwing.ledger.known_states import NEVER, KnownStates, State
 from lapwing.ledger.reservation_states import ReservationRecord
 from lapwing.vocabulary.codec import stored
 from lapwing.vocabulary.errors import (
@@ -308,7 +309,8 @@ class StateCache:
 
     `charges` are the newest of questions. `latest` has, for each lookup of a state, the number of the last entry to
     change it, `openings` that of the first entry of a reservation, and `hashes` what hash these had when first seen.
-    `found` are the lookups that find new entries, and `keys` the digests of those that found an entry before.
+    `found` are the lookups that find new entries, and `keys` the digests of those that found an entry before. `known`
+    are the states of a checkpoint that were not looked up since.
     """
 
     accounts: dict[tuple[str, str | None], tuple[int, Account]] = field(default_factory=dict)
@@ -320,6 +322,13 @@ class StateCache:
     hashes: dict[int, bytes] = field(default_factory=dict)
     found: list[Asked] = field(default_factory=list)
     keys: KeyDigests | None = None
+    known: KnownStates | None = None
+
+    def last(self, asked: Asked) -> State:
+        """Return the last entry that is known to change a state."""
+        if (seq := self.latest.get(asked)) is not None:  # no older than that of the checkpoint, or it was refused
+            return State(seq, None)
+        return NEVER if self.known is None else self.known.get(asked)
 
     def learn(self, news: "StateCache") -> None:
         """Take over what is newer; a slower thread may bring older news."""

@@ -55,6 +55,7 @@ from lapwing.ledger.entries import (
     require_promised,
 )
 from lapwing.ledger.key_digests import KeyDigests
+from lapwing.ledger.known_states import PACKED, KnownStates, State
 from lapwing.ledger.queue import LazyConnection, PendingChange, Rivals, SpoiledError, WriterQueue, end, run, spoiling
 from lapwing.ledger.reservation_states import ReservationRecord
 from lapwing.ledger.states import PopulationRecord, StateCache
@@ -373,21 +374,22 @@ class Store:
         if entries != last:  # they are numbered without a gap
             return False
         with self._reader.lock, self._understood(self._reader):
-            rows = self.database.hashes(self._reader.open(), list(checkpoint.hashes))
+            wanted = list(checkpoint.hashes)
+            rows = self.database.hashes(self._reader.open(), wanted) if wanted else []
             if {seq: bytes(hash_) for seq, hash_ in rows} != checkpoint.hashes:
                 return False
         self._seen = checkpoint.receipt
         self._cache.latest.update(checkpoint.latest)
         self._cache.openings.update(checkpoint.openings)
         self._cache.hashes.update(checkpoint.hashes)
-        self._cache.keys = checkpoint.keys
+        self._cache.keys, self._cache.known = checkpoint.keys, checkpoint.states
         return True
 
-    def keep_keys(self, keys: KeyDigests) -> None:
-        """Digest all keys for the next checkpoint: of a ledger that was followed from its first entry on."""
+    def keep_keys(self, keys: KeyDigests, states: KnownStates) -> None:
+        """Digest all keys for the next checkpoint, which knows no `states` yet: of a ledger that was followed whole."""
         with self.reading() as transaction:
             transaction.digest_keys(keys)
-            self._cache.keys = keys
+            self._cache.keys, self._cache.known = keys, states
 
     def known_reservation(self, name: str) -> ReservationRecord | None:
         """Return a reservation from the cache of this process; it may have changed since."""
@@ -411,18 +413,18 @@ class Store:
             return self._checked()
 
     def _checked(self) -> Checkpoint | None:
-        if self._seen is None or self._cache.keys is None:
+        cache = self._cache
+        if self._seen is None or cache.keys is None or cache.known is None:
             return None
-        latest = dict(self._cache.latest)
-        streams = sorted((seq, asked) for asked, seq in latest.items() if asked[0] is Lookup.STREAM)
-        for _, asked in streams[:-_MOST_STREAMS]:
-            del latest[asked]
-        named = {values[0] for asked, values in latest if asked is Lookup.STREAM}
-        openings = {name: seq for name, seq in self._cache.openings.items() if name in named}
+        streams = sorted((seq, asked) for asked, seq in cache.latest.items() if asked[0] is Lookup.STREAM)
+        latest = {asked: seq for seq, asked in streams[-_MOST_STREAMS:]}
+        named = {values[0] for _, values in latest}
+        openings = {name: seq for name, seq in cache.openings.items() if name in named}
         wanted = {*openings.values(), *latest.values()}
-        hashes = {seq: hash_ for seq, hash_ in self._cache.hashes.items() if seq in wanted}
+        hashes = {seq: hash_ for seq, hash_ in cache.hashes.items() if seq in wanted}
+        newer = {asked: State(seq, cache.hashes.get(seq)) for asked, seq in cache.latest.items() if asked[0] in PACKED}
         followed = None if self.background is None else self.background.followed
-        return Checkpoint(self._seen, latest, openings, hashes, self._cache.keys, followed)
+        return Checkpoint(self._seen, latest, openings, hashes, cache.keys, cache.known, newer, followed)
 
     def look(self) -> Receipt:
         """Return the receipt of the last entry: the known one, where the stamp is unchanged."""

@@ -292,6 +292,8 @@ class Transaction:
         for (lookup, values), seq in self._cache.latest.items():
             if lookup is Lookup.POLICY and seq <= self.last and values[0] not in found:
                 raise LedgerDamagedError(f"{_BELONGS} {values[0]!r}, which an index does not find", seq=seq)
+        if self._cache.known and (missing := self._cache.known.unlisted(Lookup.POLICY, found)):
+            raise LedgerDamagedError("belongs to a population which an index does not find", seq=missing)
         return sorted(found)
 
     def population(self, name: str) -> PopulationRecord:
@@ -443,13 +445,16 @@ class Transaction:
         if asked not in self._found:  # nothing that was appended here is found by it: `append` would have noted it
             self._found[asked] = (next(iter(self._read(lookup, *values)), None) or [None])[0]
         seq = self._found[asked]
-        known = max(self.news.latest.get(asked, 0), self._cache.latest.get(asked, 0))
+        last = self._cache.last(asked)
+        known = max(self.news.latest.get(asked, 0), last.seq)
         if (seq or 0) < known <= self._end.seq:  # another thread may know of more than this moment has
             raise LedgerDamagedError("is not found any more: an index of the database is damaged", seq=known)
         if not known and (seq is None or lookup in STATES):
             self._require_new(asked)
         if seq and lookup in STATES:
             self.news.latest[asked] = seq
+            if seq == last.seq and last.hash is not None:
+                self.news.hashes.setdefault(seq, last.hash)
         return seq
 
     def _require_new(self, asked: Asked) -> None:

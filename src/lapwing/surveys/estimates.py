@@ -92,8 +92,8 @@ class SurveyEstimates(Result):
         }
 
     def svg(self) -> str:
-        """Return a picture: a bar for each answer, and a line from the lower to the upper end of its interval."""
-        rows, width, scale = self.rows[:_SHOWN], 640, 420 / max(1, max((row.high for row in self.rows), default=1))
+        """Return a picture: a bar for each answer with its number, and a line from end to end of its interval."""
+        rows, width, scale = self.rows[:_SHOWN], 640, 260 / max(1, max((row.high for row in self.rows), default=1))
         parts = []
         for place, row in enumerate(rows):
             y, name = 24 * place + 40, escape(row.answer[:24])
@@ -102,8 +102,11 @@ class SurveyEstimates(Result):
                 f'<text x="172" y="{y + 4}" text-anchor="end">{name}</text>'
                 f'<rect x="180" y="{y - 8}" width="{row.people * scale:.1f}" height="16" fill="#8fb8a8"/>'
                 f'<path d="M{low:.1f} {y}H{high:.1f}M{low:.1f} {y - 5}v10M{high:.1f} {y - 5}v10" stroke="#223"/>'
+                f'<text x="{high + 8:.1f}" y="{y + 4}">{row.people:,.0f} ({row.low:,} to {row.high:,})</text>'
             )
-        title = f"{self.people} people, each at epsilon {self.epsilon}; lines hold with {float(self.confidence):.4g}"
+        title = (
+            f"{self.people:,} people, each at epsilon {self.epsilon}; intervals hold with {float(self.confidence):.4g}"
+        )
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {24 * len(rows) + 50}" role="img" '
             f'font-family="sans-serif" font-size="13"><rect width="100%" height="100%" fill="#fff"/>'
@@ -130,7 +133,8 @@ def estimate_answers(
     agreement, risk = AgreementLaw.of(law, people), float(1 - confidence)
     unbiased = agreement.estimate(hits.astype(np.float64))
     together = nearest_counts(unbiased, people) if len(codes) == law.domain else unbiased.clip(0, people)
-    chosen = np.argsort(-together, kind="stable")[:most]
+    best = np.arange(len(codes)) if law.groups > 1 else np.argsort(-together, kind="stable")  # words are found in order
+    chosen = best[:most][np.argsort(-together[best[:most]], kind="stable")]
     for_all = risk / candidates(law, max(KEPT, most))
     low, high = agreement.intervals(hits[chosen].astype(np.float64), risk if len(chosen) == law.domain else for_all)
     seen = hits >= agreement.first_seen(for_all)

@@ -85,6 +85,20 @@ COLUMN_OPTIONS: Final = (
         flag="column-title",
     ),
     Option(
+        word="unit",
+        kind=str,
+        default="",
+        metavar="COLUMN=TEXT",
+        help="In what a column is counted or measured, such as kg.",
+    ),
+    Option(
+        word="description",
+        kind=str,
+        default="",
+        metavar="COLUMN=TEXT",
+        help="What a column holds, in a sentence.",
+    ),
+    Option(
         word="fixed",
         kind=bool,
         default=False,

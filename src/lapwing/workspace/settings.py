@@ -25,7 +25,7 @@
     [populations.clinic.tables.patients.columns]
     sex = { type = "category", values = ["F", "M"] }
     age = { type = "integer", low = 0, high = 120, nullable = true }
-    bmi = { type = "real", low = 10, high = 60, step = "1/64" }
+    bmi = { type = "real", low = 10, high = 60, step = "1/64", unit = "kg/m²", description = "at the last visit" }
     born = { type = "date", first = 1900-01-01, last = 2025-12-31, title = "day of birth" }  # as pages call it
     smoker = { type = "boolean" }
     city = { type = "text" }

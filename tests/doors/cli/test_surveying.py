@@ -58,6 +58,7 @@ def test_words_and_numbers_are_asked(tmp_path) -> None:
     ("words", "said"),
     [
         (("new", "smoking.json", "--answer", "yes", "--answer", "no", "--epsilon", "1"), "asks something else"),
+        (("new", "reports.txt", "--answer", "yes", "--answer", "no", "--epsilon", "1"), "asks something else"),
         (("new", "other.json", "--epsilon", "1"), "no answers cannot be asked; give --answer"),
         (("new", "other.json", "--answer", "yes", "--epsilon", "1"), "number of answers"),
         (

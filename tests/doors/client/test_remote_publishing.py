@@ -46,6 +46,16 @@ def test_the_verbs_take_the_same_words() -> None:
         assert [(one.name, one.default, one.kind) for one in theirs] == [(o.name, o.default, o.kind) for o in ours]
 
 
+def test_rows_by_strata_are_planned_alike_and_published_there(here, there) -> None:
+    words = {"columns": ["kind"], "marginals": "all columns", "rows": [1, 2, 5], "within": 200}
+    ours, theirs = (session.preview_publish("visit", **words) for session in (here, there))
+    assert (theirs.to_dict(), theirs.facts()) == (ours.to_dict(), ours.facts())
+    told = there.publish("visit", **words, key="rows of visits")
+    assert told.offer.rows == (1, 2, 5)
+    assert there.publish("visit", **words, key="rows of visits").released == told.released
+    assert here.preview_publish("visit", **{**words, "rows": [1, 2]}).price != ours.price
+
+
 def test_a_publication_has_the_same_preview_and_the_same_numbers(here, there) -> None:
     ours, theirs = (session.preview_publish("patient", COLUMNS, within=90) for session in (here, there))
     assert (theirs.to_dict(), theirs.facts()) == (ours.to_dict(), ours.facts())

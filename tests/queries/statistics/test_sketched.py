@@ -112,4 +112,5 @@ def test_a_sketch_is_asked_at_the_door_on_every_kind_of_budget(tmp_path, budget)
         with pytest.raises(BadQuestionError, match="depends on how many values there are"):
             session.preview(question, within=5)
         answer = session.ask(question, epsilon="1")
+        assert "the error is about noise and the sketch only" in str(answer)
         assert answer.interval().low <= answer.value <= answer.interval().high <= 100

@@ -321,7 +321,7 @@ COMMANDS: Final = {
     "dashboard": ("lapwing.doors.cli.dashboards:dashboard", "Count people over time, and pay once."),
     "stream": ("lapwing.doors.cli.streams:stream", 'Ask "at least N people?" often, and pay for the yeses only.'),
     "train": ("lapwing.doors.cli.training:train", "Train a model of people by private gradient descent."),
-    "survey": ("lapwing.doors.cli.surveying:survey", "Ask people so that nobody learns an answer."),
+    "survey": ("lapwing.doors.cli.surveying:survey", "Ask people whose own devices add the noise."),
     "budget": ("lapwing.doors.cli.overview:budget", "Say what was spent, what is reserved, and what is left."),
     "init": ("lapwing.doors.cli.declare:init", "Make a workspace: settings, account and key."),
     "join": ("lapwing.doors.cli.ledger:join", "Make a workspace on a second host, for a ledger in PostgreSQL."),

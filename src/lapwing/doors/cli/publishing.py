@@ -109,6 +109,7 @@ def _writable(given: Path, kinds: tuple[str, ...], words: str) -> Path:
     help="Which columns are published together.",
 )
 @click.option("--together", multiple=True, metavar="A,B", help="Publish these columns together, instead. Repeatable.")
+@click.option("--rows", metavar="1,2,5", help="Publish rows, of a table with many a person: the most of each stratum.")
 @click.option("--show", metavar="A,B", help="Which table to print.  [default: the first]")
 @click.option("--non-negative", is_flag=True, help="Show no negative numbers; the estimates are biased then.")
 @click.option("--whole", is_flag=True, help="Show whole numbers; the estimates are biased then.")
@@ -127,6 +128,7 @@ def publish(
     conditions: tuple[str, ...],
     marginals: str,
     together: tuple[str, ...],
+    rows: str | None,
     show: str | None,
     out: Path | None,
     key: str | None,
@@ -152,14 +154,15 @@ def publish(
     if not columns:
         remedy = 'write --column sex --column "bins(age, 0, 18, 65, 120)"'
         raise ParameterError("--column", None, reason="is missing: nothing would be published", remedy=remedy)
+    strata = None if rows is None else _strata(rows)
     with door.session() as session:
-        preview = session.preview_publish(table, columns, wanted, **offer)
+        preview = session.preview_publish(table, columns, wanted, rows=strata, **offer)
         shown = preview.offer.places(_names(show)) if show is not None else preview.offer.wanted[0]
         if dry_run:
             _tell_preview(door, preview)
             return
         with waiting("counting"):
-            published = session.publish(table, columns, wanted, key=key, **offer, **shape)
+            published = session.publish(table, columns, wanted, rows=strata, key=key, **offer, **shape)
         left = session.budget()
     one = published.table(*preview.offer.names(shown))
     _tell(door, published, one, out=out, left=left, confidence=offer.get("confidence", "0.95"))
@@ -167,6 +170,15 @@ def publish(
 
 def _names(given: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in given.split(",") if part.strip())
+
+
+def _strata(given: str) -> list[int]:
+    """Read how many rows a person in each stratum has at most."""
+    parts = _names(given)
+    if not parts or not all(part.isdecimal() and part.isascii() and len(part) < 12 for part in parts):  # noqa: PLR2004 - no table has so many rows a person
+        reason = "is no list of numbers of rows"
+        raise ParameterError("--rows", given, reason=reason, remedy="write --rows 1,2,5")
+    return [int(part) for part in parts]
 
 
 def _sets(together: tuple[str, ...]) -> list[tuple[str, ...]]:
@@ -209,7 +221,7 @@ def _cells(shown: "PublishedTable", confidence: Any) -> str:
         [*cell, *format_bounded(*one)[:3]]
         for cell, one in itertools.islice(zip(labels, numbers, strict=True), MOST_SHOWN)
     ]
-    header = [*shown.names, "people", f"from ({percent(as_confidence(confidence))})", "to"]
+    header = [*shown.names, shown.offer.counted, f"from ({percent(as_confidence(confidence))})", "to"]
     beyond = shown.values.size - len(lines)
     more = [f"and {several(beyond, 'cell')} more"] if beyond else []
     return "\n".join([table(header, lines, left=len(shown.names)), *more])

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lapwing.surveys.local_survey import Survey
 
 _WORDS: Final = ("answers", "words", "letters", "question", "round", "epsilon")
+_REMEDY: Final = "write it with lapwing survey new"
 _PATH: Final = click.Path(path_type=Path, dir_okay=False)
 asked_argument = click.argument("asked", type=_PATH)
 reports_option = click.option("--into", "reports", type=_PATH, help="The file of reports.  [default: beside it, .db]")
@@ -26,9 +27,9 @@ confidence_option = click.option("--confidence", metavar="NUMBER", default="0.95
 
 @click.group(no_args_is_help=True)
 def survey() -> None:
-    """Ask people so that nobody learns an answer, not even who asks.
+    """Ask people whose own devices add the noise: who asks never sees an answer as it was given.
 
-    Each person's own device changes the answer by chance before it leaves. No workspace is needed, and no table.
+    Each answer is changed by chance before it leaves. No workspace is needed, and no table.
 
     \b
     lapwing survey new smoking.json --answer never --answer daily --epsilon 2
@@ -72,7 +73,7 @@ def new(
         raise BadQuestionError(f"{said} cannot be asked; give --answer for each, or --numbers 100, or --words 10")
     terms = {word: one for word, one in terms.items() if one is not None}
     made = _survey(terms)
-    if asked.exists() and json.loads(asked.read_text(encoding="utf-8")) != terms:
+    if asked.exists() and _terms(asked) != terms:
         reason, remedy = "is there and asks something else", "name another file, or another --round"
         raise ParameterError("path", str(asked), reason=reason, remedy=remedy)
     _write(asked, json.dumps(terms, ensure_ascii=False) + "\n")
@@ -186,17 +187,21 @@ def _survey(terms: dict[str, Any]) -> "Survey":
 
 def _read(asked: Path) -> "Survey":
     """Return the survey of a file; refuse what `new` did not write."""
-    remedy = "write it with lapwing survey new"
+    terms = _terms(asked)
+    if not isinstance(terms, dict) or not {"epsilon"} <= terms.keys() <= set(_WORDS):
+        raise ParameterError("path", str(asked), reason="is not the file of a survey", remedy=_REMEDY)
+    return _survey(terms)
+
+
+def _terms(asked: Path) -> Any:
+    """Return what a file of JSON holds, and None for any other."""
     try:
-        terms = json.loads(asked.read_text(encoding="utf-8"))
+        return json.loads(asked.read_text(encoding="utf-8"))
     except OSError as wrong:
         reason = f"cannot be read ({wrong.strerror})"
-        raise ParameterError("path", str(asked), reason=reason, remedy=remedy) from None
+        raise ParameterError("path", str(asked), reason=reason, remedy=_REMEDY) from None
     except ValueError:
-        terms = None
-    if not isinstance(terms, dict) or not {"epsilon"} <= terms.keys() <= set(_WORDS):
-        raise ParameterError("path", str(asked), reason="is not the file of a survey", remedy=remedy)
-    return _survey(terms)
+        return None
 
 
 def _beside(asked: Path, reports: Path | None) -> Path:

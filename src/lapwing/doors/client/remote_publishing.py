@@ -6,7 +6,7 @@ numbers and the data versions are taken; all tables, intervals, models and rows 
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from lapwing.answers.target import TargetWords
@@ -40,10 +40,12 @@ def preview_publication(
     table: str,
     columns: Columns,
     marginals: Marginals,
+    *,
+    rows: Sequence[int] | None,
     **target: Any,
 ) -> PublicationPreview:
     """Say what a publication would cost and how exact it would be, if the server says the same."""
-    told = preview_publish(session, table, columns, marginals, **target)
+    told = preview_publish(session, table, columns, marginals, rows=rows, **target)
     theirs = door.post("/publication-previews", _body(session.population, told.offer, columns, marginals, target))
     _require_same(theirs, meaning_of(told.offer), told.price.to_dict(), "it would publish something else")
     return told
@@ -56,12 +58,13 @@ def publish(
     columns: Columns,
     marginals: Marginals,
     *,
+    rows: Sequence[int] | None,
     key: str | None,
     shape: Mapping[str, bool],
     **target: Any,
 ) -> Publication:
     """Let the server release what was planned here, and return the publication of its numbers."""
-    offer = offer_of(session, table, columns, marginals, **target)
+    offer = offer_of(session, table, columns, marginals, rows, **target)
     body = _body(session.population, offer, columns, marginals, target)
     told = door.charge("/publications", {**body, **shape}, key=key)
     published = as_told("a publication", lambda: _read(session, offer, told, shape))
@@ -161,6 +164,7 @@ def _body(
         "table": offer.table,
         "columns": sent_columns(population, offer.table, columns, sets),
         "marginals": wanted,
+        **({"rows": list(offer.rows)} if offer.rows else {}),
         "price": _price(target),
         **with_sets(sets),
         "means": [meaning_of(offer)],

@@ -191,13 +191,19 @@ class RemoteSession(AskingSession, AskingGuests):
 
     @shows_words(TargetWords, confidence="0.95")
     def preview_publish(
-        self, table: str, columns: "Columns", marginals: "Marginals" = "all pairs", **target: Unpack[TargetWords]
+        self,
+        table: str,
+        columns: "Columns",
+        marginals: "Marginals" = "all pairs",
+        *,
+        rows: Sequence[int] | None = None,
+        **target: Unpack[TargetWords],
     ) -> "PublicationPreview":
         """Say what a publication would cost, and how exact each of its tables would be. It is free."""
         from lapwing.doors.client import remote_publishing  # noqa: PLC0415 - NumPy is slow to load
 
         self._lifetime.require()
-        return remote_publishing.preview_publication(self, self._door, table, columns, marginals, **target)
+        return remote_publishing.preview_publication(self, self._door, table, columns, marginals, rows=rows, **target)
 
     @shows_words(TargetWords, confidence="0.95")
     def publish(
@@ -206,6 +212,7 @@ class RemoteSession(AskingSession, AskingGuests):
         columns: "Columns",
         marginals: "Marginals" = "all pairs",
         *,
+        rows: Sequence[int] | None = None,
         non_negative: bool = False,
         whole: bool = False,
         key: str | None = None,
@@ -216,7 +223,9 @@ class RemoteSession(AskingSession, AskingGuests):
 
         self._lifetime.require()
         shape = {"non_negative": non_negative, "whole": whole}
-        return remote_publishing.publish(self, self._door, table, columns, marginals, key=key, shape=shape, **target)
+        return remote_publishing.publish(
+            self, self._door, table, columns, marginals, rows=rows, key=key, shape=shape, **target
+        )
 
     @shows_words(TargetWords, confidence="0.95")
     def preview_synthesize(

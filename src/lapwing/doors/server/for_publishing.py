@@ -123,7 +123,8 @@ def _shape(body: PublicationBody) -> dict[str, Any]:
 
 def _words(body: PublicationBody) -> dict[str, Any]:
     """Return the words of a session's `publish`, without those of its price and of how its tables look."""
-    return {"table": body.table, "columns": columns_of(body.columns), "marginals": body.marginals}
+    rows = None if body.rows is UNSET else body.rows
+    return {"table": body.table, "columns": columns_of(body.columns), "marginals": body.marginals, "rows": rows}
 
 
 def columns_of(given: list[PublishedColumn]) -> Columns:

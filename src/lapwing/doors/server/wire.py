@@ -127,13 +127,15 @@ class PublishedColumn(Strict):
 class PublicationBody(Strict):
     """Tables of people by some columns, all in one release: which columns, which of them together, and the price.
 
-    `marginals` are "all columns", "all pairs", "all triples", or lists of names.
+    `marginals` are "all columns", "all pairs", "all triples", or lists of names. With `rows`, the most rows of a person
+    in each stratum, the rows of a table with many a person are published.
     """
 
     table: Name
     columns: Annotated[list[PublishedColumn], Meta(min_length=1, max_length=100)]
     price: Offer
     marginals: str | Annotated[list[list[Name]], Meta(min_length=1, max_length=10_000)] = "all pairs"
+    rows: Annotated[list[Whole], Meta(min_length=1, max_length=100)] | UnsetType = UNSET
     non_negative: bool = False
     whole: bool = False
     means: Meanings | UnsetType = UNSET

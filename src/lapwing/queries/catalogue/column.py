@@ -24,6 +24,8 @@ _MOST_CATEGORIES = 100_000
 _MOST_NAMED = 20
 _FEW_LABELLED = 10
 _LONGEST_TITLE = 80
+_LONGEST_UNIT = 30
+_LONGEST_DESCRIPTION = 300
 
 
 @frozen()
@@ -167,6 +169,8 @@ class Column:
     type : what it may hold
     nullable : whether values may be missing; a group-by then has a cell for them
     title : what people call it, where that is not its name; pages show it, and questions never use it
+    unit : in what its numbers are counted or measured, such as "kg"; shown with them wherever columns are told
+    description : what it holds, in a sentence; shown wherever columns are told
     fixed : whether the custodian promises that a value never changes, nor is filled in, once its row is there, that a
         person's later rows have no earlier day, and that rows are withdrawn with all others of the person: then counts
         over time are cheap
@@ -180,9 +184,13 @@ class Column:
     nullable: bool = False
     title: str = ""
     fixed: bool = False
+    unit: str = ""
+    description: str = ""
 
     def __post_init__(self) -> None:
         check_title(self.title)
+        _check_words("unit", self.unit, _LONGEST_UNIT)
+        _check_words("description", self.description, _LONGEST_DESCRIPTION)
 
     @property
     def written(self) -> str:
@@ -219,6 +227,16 @@ class Column:
             case _:
                 return ""
 
+    @property
+    def told(self) -> str:
+        """What it may hold, with its unit, and what it is, in words.
+
+        >>> Column(name="mass", type=Integer(low=0, high=300), unit="kg", description="without shoes").told
+        '0 to 300 kg; without shoes'
+        """
+        measured = " ".join(part for part in (self.values, self.unit) if part)
+        return "; ".join(part for part in (measured, self.description) if part)
+
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
         others = {one.name: getattr(self, one.name) for one in fields(self) if getattr(self, one.name) != one.default}
@@ -228,10 +246,14 @@ class Column:
 
 def check_title(title: str) -> None:
     """Refuse what cannot stand on one line of a page."""
-    if len(title) > _LONGEST_TITLE or not title.isprintable() or title != title.strip():
-        shown = title if len(title) <= _LONGEST_TITLE else f"{title[:_LONGEST_TITLE]}..."
-        remedy = f"write at most {_LONGEST_TITLE} characters on one line, without blanks around them"
-        raise ParameterError("title", shown, reason="is not a title", remedy=remedy)
+    _check_words("title", title, _LONGEST_TITLE)
+
+
+def _check_words(name: str, given: str, most: int) -> None:
+    if len(given) > most or not given.isprintable() or given != given.strip():
+        shown = given if len(given) <= most else f"{given[:most]}..."
+        remedy = f"write at most {most} characters on one line, without blanks around them"
+        raise ParameterError(name, shown, reason=f"is not a {name}", remedy=remedy)
 
 
 class DerivedColumn(ABC):

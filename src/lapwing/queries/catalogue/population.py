@@ -193,8 +193,8 @@ class Table(Result):
         }
 
     def lines(self) -> list[list[str]]:
-        """Return a line for each column: its name, its type, its values, and whether it may be missing."""
-        return [[one.name, one.kind, one.values, "yes" if one.nullable else ""] for one in self.columns]
+        """Return a line for each column: its name, its type, what it holds, and whether it may be missing."""
+        return [[one.name, one.kind, one.told, "yes" if one.nullable else ""] for one in self.columns]
 
     @property
     def rows_in_words(self) -> str:

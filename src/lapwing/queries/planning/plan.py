@@ -138,6 +138,8 @@ class Meaning(ABC):
         "one person changes the answer by at most {plan.sensitivity.l1}{groups}, and noise hides that much"
     )
     accurate: ClassVar[str] = "within {margin}"
+    error_of: ClassVar[str] = "noise"
+    """What an error tells of; what the bounds of a person's part take away is never in it."""
 
     @property
     def in_canonical(self) -> "Meaning":

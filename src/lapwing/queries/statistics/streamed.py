@@ -82,7 +82,7 @@ class StreamedValue:
         if kind is not StreamedKind.TOTAL and not (0 < number < 1 and number.denominator <= _FINEST):
             remedy = 'write a share between 0 and 1 with few digits, such as "0.3"'
             raise ParameterError("at_least", at_least, reason=f"is no {word} to ask for", remedy=remedy)
-        text = _text(given[word], population, table, is_condition=kind is StreamedKind.PROPORTION)
+        text = _text(given[word], population, table, kind)
         asked = StreamedValue(
             statistic=kind, value=text, at_least=number, max_rows=max_rows, step=Fraction(1), up=0, down=0
         )
@@ -260,13 +260,18 @@ def _moved(planned: Plan) -> tuple[int, int, Fraction]:
     return clipped.low, clipped.high, planned.meaning.step if isinstance(planned.meaning, AtLeastValue) else Fraction(1)
 
 
-def _text(given: object, population: Population, table: str, *, is_condition: bool) -> str:
+_EXAMPLES: Final = {StreamedKind.TOTAL: "age", StreamedKind.PROPORTION: "age >= 65", StreamedKind.CORRELATION: "age"}
+
+
+def _text(given: object, population: Population, table: str, kind: StreamedKind) -> str:
     """Return a value, or a condition, as text: what was written, or what was built as one would write it."""
     if isinstance(given, str):
         return given.strip()
     if not isinstance(given, Condition | Value):
-        raise BadQuestionError("this is neither a value nor a condition; write one as text: ", Setting("total", "age"))
-    part: ConditionLike | ValueLike = as_condition(given) if is_condition else as_value(given)
+        raise BadQuestionError(
+            "this is neither a value nor a condition; write one as text: ", Setting(kind.value, _EXAMPLES[kind])
+        )
+    part: ConditionLike | ValueLike = as_condition(given) if kind is StreamedKind.PROPORTION else as_value(given)
     return Speller(population, population.table(table)).part(part)
 
 

@@ -22,7 +22,7 @@ GUEST, ANALYST, CUSTODIAN, AUDITOR = Role.GUEST, Role.ANALYST, Role.CUSTODIAN, R
 ASK, OVERSEE, MANAGE = {ANALYST, CUSTODIAN}, {CUSTODIAN, AUDITOR}, {CUSTODIAN}
 SEES = {
     "/": set(Role),
-    **{path: set(Role) for path in ("/epsilon", "/audit", "/attack", "/receipts", "/programs", "/proofs")},
+    **{path: set(Role) for path in ("/epsilon", "/audit", "/attack", "/receipts", "/programs", "/proofs", "/surveys")},
     P: set(Role),
     f"{P}/dictionary": set(Role),
     f"{P}/account": set(Role),
@@ -40,6 +40,7 @@ SEES = {
     f"{P}/streams": ASK,
     f"{P}/saved": ASK,
     f"{P}/saved/board": ASK,
+    f"{P}/saved/choose": ASK,
     f"{P}/history": ASK,
     "/custody": OVERSEE,
     f"{P}/custody": OVERSEE,

@@ -43,6 +43,8 @@ class Field:
     computed: str = ""
     low: str = ""
     high: str = ""
+    unit: str = ""
+    description: str = ""
 
     @property
     def path(self) -> str:
@@ -133,6 +135,7 @@ class Found:
     value: str
     title: str
     where: str
+    about: str = ""
 
     @property
     def button(self) -> str:
@@ -164,7 +167,7 @@ class Dictionary:
             self.sources = {self.person.name: self.person}
         self._owners = {table.row_key: table.name for table in population.tables if table.row_key is not None}
         found = sorted(self._everything(), key=lambda one: bool(one.value))
-        self._all, self._names = found, NameSearch(f"{one.title} {one.where} {one.column}" for one in found)
+        self._all, self._names = found, NameSearch(f"{one.title} {one.where} {one.column} {one.about}" for one in found)
         self._columns = [one for one in found if not one.value]
 
     @property
@@ -228,7 +231,7 @@ class Dictionary:
                 yield Found(source.name, "", "", source.title, "")
             for field in source.fields:
                 if mine:
-                    yield Found(field.path, field.name, "", field.title, source.title)
+                    yield Found(field.path, field.name, "", field.title, source.title, field.description)
                 for value, called in field.values if field.kind == "category" else ():
                     of = field.path if mine else source.name
                     yield Found(of, field.name, value, called, field.title if mine else source.title)
@@ -289,6 +292,7 @@ def bound_text(bound: int | Fraction) -> str:
 def _field(table: str, column: Column, *, has_kinds: bool) -> Field:
     title = column.title or _plain(column.name)
     words = {"table": table, "name": column.name, "kind": column.kind, "nullable": column.nullable, "title": title}
+    words |= {"unit": column.unit, "description": column.description}
     match column.type:
         case Category(values=values, labels=labels):
             called = labels or tuple(map(str, values))

@@ -78,10 +78,19 @@ def templates() -> Environment:
         "bytes": size_text,
     }
     made.filters |= {"number": number, "budget": budget_text, "named": named, "delta": delta_text}
-    made.filters["columns"] = columns_text
+    made.filters |= {"columns": columns_text, "sentence": sentence}
     made.globals["now"] = lambda: datetime.now(UTC).isoformat()
     made.globals["static"] = lambda name: f"/static/{name}?{static_files()[name].mark}"
     return made
+
+
+def sentence(words: str) -> str:
+    """Return words with a capital letter in front; names in them stay as they are written, as `capitalize` leaves none.
+
+    >>> sentence("ask the custodian of 'Spital Nord' to raise it")
+    "Ask the custodian of 'Spital Nord' to raise it"
+    """
+    return words[:1].upper() + words[1:]
 
 
 def columns_text(body: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from lapwing.analyses.dashboard_grid import EVERY, MOST_RELEASES
 from lapwing.doors.server.pages.analysis_form import analysis_offer, said, text_of_field
+from lapwing.doors.server.pages.answer_code import opening_lines
 from lapwing.doors.server.pages.asking import key_of
 from lapwing.doors.server.pages.cohort_document import UnclearError
 from lapwing.doors.server.pages.drafts import dictionary_for
@@ -17,6 +18,7 @@ from lapwing.doors.server.pages.paid_form import PaidForm
 from lapwing.doors.server.pages.proof_pages import proofs_of
 from lapwing.doors.server.pages.publication_page import file_of, is_running
 from lapwing.doors.server.pages.published_columns import PublishOffer, values_of
+from lapwing.doors.server.pages.showing import address_of
 from lapwing.noise.randomness import fresh_name
 from lapwing.publishing.written_out import safe_cell
 from lapwing.show.panels import Panel, draw_panel
@@ -113,7 +115,7 @@ async def show_dashboard(visit: PageVisit, problem: str = "", status: int = 200)
         is_over=is_over,
         key=fresh_name(),
         problem=problem,
-        python=_python(record),
+        python=f"{opening_lines(address_of(visit), visit.population)}{_python(record)}",
         proofs=proofs_of("", "dashboard"),
     )
 
