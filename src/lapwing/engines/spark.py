@@ -126,6 +126,7 @@ _TELLING = {"Catalog", "Database", "Namespace", "Table", "Name", "View", "Type",
 _TELLING |= {"View Text"}
 _WHOLE_NAME = {"Catalog", "Database", "Table"}
 _OF_TEXTS = {"csv", "json", "xml", "text", "hive"}
+_FEW_FILES = 200
 _engines = itertools.count()
 
 
@@ -225,6 +226,9 @@ class Spark(Engine):
 
     def _stats(self, place: str | Path) -> frozenset[tuple[object, ...]]:
         """Return the name, length and time of each file in a place, as they are now."""
+        few = None if is_remote(self._session) else _looked_at(self._session, str(place))
+        if few is not None:
+            return few
         found = self._session.read.format("binaryFile").option("recursiveFileLookup", "true").load(str(place))
         return frozenset(map(tuple, found.selectExpr("path", "length", "unix_micros(modificationTime)").collect()))
 
@@ -310,6 +314,20 @@ class Spark(Engine):
                 frame.createGlobalTempView(view)
                 self._views[name] = view
                 return f"{SPARK.name('global_temp')}.{SPARK.name(view)}"
+
+
+def _looked_at(session: SparkSession, place: str) -> frozenset[tuple[object, ...]] | None:
+    """Return the name, length and time of each file in a place, without a job of Spark; None where there are many."""
+    java: Any = session._jvm  # noqa: SLF001 - no other way leads to the file system
+    path = java.org.apache.hadoop.fs.Path(place)
+    conf = session._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
+    left, found = path.getFileSystem(conf).listFiles(path, True), list[tuple[object, ...]]()  # noqa: FBT003 - of Java
+    while left.hasNext():
+        if len(found) == _FEW_FILES:
+            return None
+        file = left.next()
+        found.append((file.getPath().toString(), file.getLen(), file.getModificationTime() * 1000))
+    return frozenset(one for one in found if str(one[0]).rpartition("/")[2][:1] not in {"_", "."})
 
 
 @contextmanager
