@@ -11,6 +11,9 @@ What chance explains, but for once in a thousand, is allowed for. Some answers c
   enough gives, by the exact law.
 - Moments of few rows (a correlation of 300 people, the mean of a group of 3): that there is anybody is not known, or
   means and variances are known so badly that their squares count. They must hold, and are shown.
+How much wider than needed an interval is, is told of answers of one number: half of it over the error that 95 of 100
+values have.
+
 - Quantiles: places in the order, and intervals of values, hold for *all* data. The worst data attains it, and is shown;
   smooth data does better, and nobody who sees the answer alone could know.
 """
@@ -34,7 +37,7 @@ from lapwing.answers.target import AtEpsilon, AtRho, Target, release_of, release
 from lapwing.engines.duckdb import DuckDB
 from lapwing.queries.catalogue.column import Category, Column, Integer, Real, Text
 from lapwing.queries.catalogue.population import Population, Table
-from lapwing.queries.planning.plan import CellKey
+from lapwing.queries.planning.plan import BoundedValue, CellKey
 from lapwing.queries.planning.planner import Question, plan, plan_together
 from lapwing.queries.statements.select import read_sql
 from lapwing.queries.statistics.funnel import Steps
@@ -178,6 +181,54 @@ def _column(asked: PricedQuestion, released: list[Sequence[int]]) -> Any:
     return cell
 
 
+WIDTHS = {
+    "mean of costs": (ask.mean("people", "cost"), "0.5"),
+    "total of costs": (ask.total("people", "cost"), "0.5"),
+    "share of smokers": (ask.mean("people", "smokes"), "0.5"),
+    "variance of ages": (ask.variance("people", "age"), "0.5"),
+    "median of costs": (ask.median("people", "cost"), "0.05"),  # with more, nearly all values are in the right cell
+    "9 in 10 of costs": (ask.quantiles("people", "cost", ["0.9"]), "0.05"),
+}
+QUOTIENTS = ("share of smokers", "one part over another", "total over number")
+"""Answers of one number, of whose interval half is held against the error that 95 of 100 values have."""
+WIDEST = 1.3
+
+
+def over_needed(told: Sequence[BoundedValue], least: float, most: float) -> float:
+    """Return how many times as wide intervals are as 95 of 100 values need, which are off from `least` to `most`."""
+    halves = [float(one.high - one.low) / 2 for one in told if one.low is not None]
+    errors = [max(least - float(one.value), float(one.value) - most, 0.0) for one in told if one.value is not None]
+    return float(np.median(halves) / np.quantile(errors, float(STATED)))
+
+
+def width_of(question: Question, epsilon: str, engine: DuckDB, askings: int) -> float:
+    """Return how much wider than needed the intervals of a question are."""
+    release = release_of(plan(question, PEOPLE), at(epsilon), PURE)
+    exact = release.read(engine).open_for_release()
+    told = [release.values(release.release(Sensitive(exact)), STATED)[0] for _ in range(askings)]
+    if not isinstance(release, ChosenOnes):
+        (truth,) = release.meaning.estimates(release.plan, list(exact)).values()
+        return over_needed(told, float(truth), float(truth))
+    below, scale, (at_fraction,) = np.cumsum(exact), release.meaning.scale, release.meaning.fractions
+    place = int(np.searchsorted(below, float(at_fraction) * below[-1]))
+    least = float(scale.low + place * scale.step)
+    return over_needed(told, least, least + float(scale.step))
+
+
+def width_of_quotient(text: str, engine: DuckDB, askings: int) -> float:
+    """Return how much wider than needed the intervals of the column r are."""
+    selection = read_sql(text)
+    releases = release_together(selection, plan_together(selection, PEOPLE), PEOPLE, at("0.5"), PURE)
+    asked = PricedQuestion(releases=releases, arrangement=selection.arrangement)
+    exact = [one.read(engine).open_for_release() for one in asked.sources]
+    truth = float(_column(asked, [list(numbers) for numbers in exact]).value)
+    told = [
+        _column(asked, [one.release(Sensitive(n)) for one, n in zip(asked.sources, exact, strict=True)])
+        for _ in range(askings)
+    ]
+    return over_needed(told, truth, truth)
+
+
 def held(cell: Cell, engine: DuckDB, askings: int) -> tuple[int, int]:
     """Return how often the bounds held, of how often they were looked at."""
     release = cell.release()
@@ -258,6 +309,17 @@ def main(askings: int) -> None:
         rows.append([name, f"{askings:,}", f"{100 * often:.2f} %", "97.0 %", f"{clock() - started:.1f}"])
         goals.at_least(f"{name}, held", 100 * often, 100 * binom.ppf(CHANCE, askings, float(STATED)) / askings, " %")
         goals.at_most(f"{name}, not more", 100 * often, 100 * binom.ppf(1 - CHANCE, askings, 0.97) / askings, " %")
+    widths = {name: width_of(*asked, engines[20_000], askings // 3) for name, asked in WIDTHS.items()}
+    widths |= {
+        f"{name}, a quotient": width_of_quotient(SELECTS[name], engines[20_000], askings // 3) for name in QUOTIENTS
+    }
+    for name, times in widths.items():
+        goals.at_most(f"{name}, interval over what is needed", times, WIDEST, "x")
+    table(
+        "Intervals at 95 %, of 20,000 people",
+        ["answer", "times what is needed"],
+        [[name, f"{times:.2f}"] for name, times in widths.items()],
+    )
     table("Bounds at 95 %", ["answer", "askings", "held", "at most", "CPU s"], rows)
     goals.close()
 

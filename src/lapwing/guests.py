@@ -14,6 +14,7 @@ VERBS = {
     "preview_dashboard": "lapwing.analyses.dashboard",
     "preview_compare": "lapwing.analyses.compare",
     "preview_survival": "lapwing.analyses.survival",
+    "rows_a_person": "lapwing.analyses.rows_a_person",
     "survival": "lapwing.analyses.survival",
     "certify": "lapwing.publishing.certificate",
     "estimate": "lapwing.analyses.estimate",
@@ -54,7 +55,7 @@ STATISTICS = {
 """What people call on a session, and the builder of the question that they mean."""
 
 
-ONLY_ASKING = frozenset({"compare", "preview_compare", "preview_survival", "survival"})
+ONLY_ASKING = frozenset({"compare", "preview_compare", "preview_survival", "rows_a_person", "survival"})
 """Verbs that ask one question, and compute the rest from its answer: a session at a distance has these."""
 
 STUDIES = frozenset({"graph", "k_means", "principal_components", "decision_tree", "sample_count", "train"})

@@ -2,6 +2,7 @@ from lapwing.analyses import compare as _compare
 from lapwing.analyses import dashboard as _dashboard
 from lapwing.analyses import estimate as _estimate
 from lapwing.analyses import regress as _regress
+from lapwing.analyses import rows_a_person as _rows
 from lapwing.analyses import survival as _survival
 from lapwing.graphs import network as _graphs
 from lapwing.learning import train as _learning
@@ -22,6 +23,7 @@ class AskingGuests:
     compare = _compare.compare
     preview_compare = _compare.preview_compare
     preview_survival = _survival.preview_survival
+    rows_a_person = _rows.rows_a_person
     survival = _survival.survival
     decision_tree = _trees.decision_tree
     graph = _graphs.graph

@@ -11,6 +11,7 @@ from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.analyses.regress import asked_regression
 from lapwing.analyses.simulated_draws import draws_from
 from lapwing.ledger.replay import verify
+from lapwing.rounds import RoundReader
 from lapwing.vocabulary.errors import (
     BadQuestionError,
     BudgetExceededError,
@@ -165,11 +166,35 @@ def test_predictions_contrasts_and_pictures_are_free(rich, tmp_path) -> None:
     assert rich.ledger.head() == head
 
 
+def test_rows_are_read_once_for_all_rounds_and_anew_for_a_version_that_is_new(rich, monkeypatch) -> None:
+    """The reader is the real one; what it reads is counted, and a version is announced after the second round."""
+    read, versions = [], []
+    plain = RoundReader.people
+
+    def counted(reader, aggregate):
+        read.append(dict(reader.versions))
+        return plain(reader, aggregate)
+
+    def announce(done, _):
+        versions.append(done)
+        if done == 2:
+            rich.ledger.administration.advance_version("clinic", "patients")
+
+    monkeypatch.setattr(RoundReader, "people", counted)
+    rich.regress("patients", FORMULA, rho="0.5")
+    assert len(read) == 1
+    found = rich.regress("patients", FORMULA, rho="0.4", progress=announce)
+    assert versions == [1, 2, 3, 4, 5]
+    assert [one["patients"] for one in read] == [1, 1, 2]
+    assert found.settled
+
+
 BLANK = {"age": None, "sex": "M", "survivor": True}
 REFUSED = {
     "city is text": ("bmi ~ city", {}, "'city' holds no numbers"),
     "no formula": ("bmi", {}, "one ~"),
     "two tildes": ("bmi ~ age ~ sex", {}, "one ~"),
+    "an empty term": ("bmi ~ age + ", {}, "is empty"),
     "a function": ("bmi ~ log(age)", {}, "no term of a formula"),
     "code": ("bmi ~ __import__('os')", {}, "no term of a formula"),
     "a product of three": ("bmi ~ age:sex:survivor", {}, "product of two"),
@@ -185,6 +210,9 @@ REFUSED = {
     "a linear model of two values": ("survivor ~ age", {}, "two values"),
     "a poisson model of reals": ("bmi ~ age", {"model": "poisson"}, "counts"),
     "an outcome that is a category": ("sex ~ age", {}, "is a category"),
+    "one sex": ("bmi ~ age + sex", {"where": "sex = 'F'"}, "leaves one value of 'sex'"),
+    "one truth": ("bmi ~ age:survivor", {"where": "survivor and age > 3"}, "leaves one value of 'survivor'"),
+    "one age": ("bmi ~ age", {"where": "age = 50 and sex = 'M'"}, "leaves one value of 'age'"),
     "too few people": ("bmi ~ age", {"assume": {"people": 5}}, "say nothing"),
     "a condition that is none": ("bmi ~ age", {"where": "weight > 3"}, "has no column 'weight'"),
 }
@@ -257,6 +285,13 @@ def test_a_preview_says_what_it_would_cost_and_tell(rich) -> None:
     assert many.to_dict()["hopeless"] is False
     assert (many.to_dict()["doubtful"], few.to_dict()["doubtful"]) == (False, True)
     assert "may well not settle" in dict(few.facts())["expected"]
+    rare, common = (
+        rich.preview_regress(
+            "patients", "survivor ~ age + sex", model="logistic", rho="0.02", assume={"people": 10_000, "events": share}
+        )
+        for share in ("0.02", "0.5")
+    )
+    assert (rare.assumed.doubtful, rare.assumed.hopeless, common.assumed.doubtful) == (True, False, False)
     spread, sd = 2.0, {"age/10": 1.73, "sex[M]": 0.5, "survivor": 0.48}
     told = rich.preview_regress("patients", FORMULA, rho="0.1", assume={"people": 0.9 * PEOPLE}).half_width
     found = rich.regress("patients", FORMULA, rho="0.1")

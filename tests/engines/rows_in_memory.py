@@ -9,7 +9,7 @@ import math
 import re
 from collections import defaultdict
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 from fractions import Fraction
 
 import numpy as np
@@ -38,6 +38,7 @@ from lapwing.queries.algebra.derived import (
     Computed,
     ExtremeOfPerson,
     Filled,
+    FilledDay,
     FirstCharacters,
     LookedUp,
     MeanOfPerson,
@@ -243,6 +244,9 @@ class RowsInMemory:
             case Filled(column=column, otherwise=otherwise, bits=bits):
                 found, real = cell(table, column, row), isinstance(table.column(column).type, Real)
                 return found if found is not None else otherwise / 2.0**bits if real else otherwise
+            case FilledDay(column=column, otherwise=otherwise):
+                found = cell(table, column, row)
+                return found if found is not None else date(1970, 1, 1) + timedelta(days=otherwise)
             case OnlyWhere(column=column, where=where):
                 return cell(table, column, row) if self.true(where, [(table, row)]) else None
             case CaseResult(branches=branches, otherwise=otherwise):

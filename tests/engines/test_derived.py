@@ -247,3 +247,14 @@ def test_declared_values_are_filled_in_and_spelt_in_another_way(bench) -> None:
     assert groups(bench, "visits", "lower(kind)", max_groups=1) == {"er": 1, "surgery": 1, None: 2}
     assert groups(bench, "patients", "coalesce(smoker, false)") == {False: 1, True: 1}
     assert groups(bench, "patients", "coalesce(sex, 'unknown')") == {"unknown": 2}
+
+
+def test_a_fixed_day_stands_for_one_that_is_missing(bench) -> None:
+    visits = [visit(1, day=date(2020, 3, 1)), visit(2, day=None), visit(3, day=date(2023, 5, 31))]
+    bench.load({**EMPTY, "visits": visits})
+    filled = "coalesce(day, date '2021-12-31')"
+    assert groups(bench, "visits", f"month({filled})", max_groups=1) == {3: 1, 5: 1, 12: 1}
+    assert mean(bench, "visits", f"date '2024-01-01' - {filled}", max_rows=1) == (2347 / 3, 3)
+    for where, count in [(f"{filled} = date '2021-12-31'", 1), (f"date '2024-01-01' - {filled} > 700", 2)]:
+        asked = plan(ask.count("visits", where), CLINIC).aggregate
+        assert bench.number(asked).open_for_release() == count, where

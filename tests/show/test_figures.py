@@ -46,3 +46,19 @@ def test_a_line_does_not_lead_over_what_is_not_known() -> None:
 )
 def test_whole_numbers_that_people_write_for_years_are_years(values, wanted) -> None:
     assert is_time(DeclaredKey(column="c", values=values, missing=False)) is wanted
+
+
+def small(name: str, means: list[float | None], *, over_time: bool) -> Panel:
+    return Panel(name, YEARS, means, means, means, from_zero=False, over_time=over_time, alike=[40.0, 60.0])
+
+
+@pytest.mark.parametrize("over_time", [True, False])
+def test_several_keys_are_small_pictures_on_one_scale(over_time) -> None:
+    panels = [small(name, [50.0 + i] * 8, over_time=over_time) for i, name in enumerate("abcde")]
+    axes = draw_panels(panels, title="t", caption="").axes
+    shown = [one for one in axes if one.get_visible()]
+    assert [one.get_title() or one.get_title("left") for one in shown] == list("abcde")
+    scales = {one.get_ylim() if over_time else one.get_xlim() for one in shown}
+    assert len(scales) == 1
+    assert shown[2].xaxis.get_tick_params()["labelbottom"], "below it there is none"
+    assert panels[0].extent == (39.2, 60.8), "also where it is drawn as SVG"

@@ -196,6 +196,7 @@ DERIVED = (
     derived.Filled(name="coalesce(city, '?')", column="city", otherwise="?", bits=0),
     derived.Filled(name="coalesce(age, 0)", column="age", otherwise=0, bits=0),
     derived.Filled(name="coalesce(bmi, 1/2)", column="bmi", otherwise=32, bits=6),
+    derived.FilledDay(name="coalesce(born, date '2020-01-31')", column="born", otherwise=18292),
 )
 KEYS = (
     aggregate.DeclaredKey(column="sex", values=("F", "M"), missing=True),

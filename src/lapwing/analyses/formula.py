@@ -74,6 +74,8 @@ def read_formula(text: str) -> Formula:
 
 def _factor(text: str, term: str) -> FormulaFactor:
     match = _FACTOR.fullmatch(text)
+    if not text:
+        raise BadQuestionError('a part of the formula is empty; write "sbp ~ age + sex", and a:b for a product')
     if match is None:
         raise BadQuestionError(
             f"{term[:60]!r} is no term of a formula; write names of columns, a:b and age/10: "

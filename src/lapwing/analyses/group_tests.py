@@ -19,6 +19,10 @@ from lapwing.vocabulary.frozen import frozen
 SIMULATIONS = 1999
 _OPEN = 0.001
 """The chance that the confidence set of what the null leaves open misses it; it is added to the p-value."""
+_NEAR = 1.1
+"""By what p-values are raised whose null is drawn from released spreads and shares: the true null is only near it."""
+_MANY = 500
+"""People of whom the mean is as good as normal, however skewed their values are."""
 _REACH = 3.3
 """Standard deviations on both sides that such a set reaches."""
 _LEAST = 1e-12
@@ -36,6 +40,10 @@ class TestOutcome:
 def _p_value(observed: float, simulated: Numbers) -> float:
     """Return the share of statistics that are at least as large; the observed one is one of them."""
     return float((1 + (np.abs(simulated) >= abs(observed) - _LEAST).sum()) / (simulated.size + 1))
+
+
+def _raised(p: float) -> float:
+    return min(1.0, _NEAR * p)
 
 
 # Two proportions
@@ -148,16 +156,18 @@ def means_statistic(sums: Numbers, noise: float) -> tuple[Numbers, Numbers, Numb
 
 
 def judge_means(sums: Numbers, noise: CellNoise, random: SimulatedDraws) -> TestOutcome:
-    """Test whether two groups have the same mean, as Welch does; the null is drawn from normal values.
+    """Test whether two groups have the same mean, as Welch does; the larger p-value of two nulls counts.
 
-    Of normal values mean and scatter are independent, so that no row needs to be drawn.
+    The one is drawn from normal values, of which mean and scatter are independent, so that no row needs to be drawn.
+    In the other, values of small groups lie within their bounds as skewed as a mean near one of them makes them.
     """
     observed, people, mean, variance = means_statistic(sums, noise.variance)
-    common = float((mean * people).sum() / people.sum())
-    groups = [_normal_sums(people[one], common, variance[one], random, SIMULATIONS) for one in (0, 1)]
-    simulated = np.stack(groups, 1)
-    noisy = simulated + noise.draw(random, simulated.shape)
-    return TestOutcome(float(observed), _p_value(float(observed), means_statistic(noisy, noise.variance)[0]))
+    common, worst = float((mean * people).sum() / people.sum()), 0.0
+    for draw in (_normal_sums, _bounded_sums):
+        simulated = np.stack([draw(people[one], common, variance[one], random, SIMULATIONS) for one in (0, 1)], 1)
+        noisy = simulated + noise.draw(random, simulated.shape)
+        worst = max(worst, _p_value(float(observed), means_statistic(noisy, noise.variance)[0]))
+    return TestOutcome(float(observed), _raised(worst))
 
 
 def power_of_means(
@@ -183,7 +193,7 @@ def power_of_means(
         return np.abs(means_statistic(sums + noise.draw(random, sums.shape), noise.variance)[0])
 
     common = float((people * means).sum() / people.sum())
-    return float((drawn(means) > np.quantile(drawn(np.full(2, common)), 1 - size)).mean())
+    return float((drawn(means) > np.quantile(drawn(np.full(2, common)), 1 - size / _NEAR)).mean())
 
 
 def _normal_sums(people: float, mean: float, variance: float, random: SimulatedDraws, times: int) -> Numbers:
@@ -192,6 +202,17 @@ def _normal_sums(people: float, mean: float, variance: float, random: SimulatedD
     drawn = mean + math.sqrt(variance / many) * random.standard_normal(times)
     second = variance * random.chisquare(many - 1, times) + many * drawn**2
     return np.stack([many - 2 * many * drawn + second, 2 * (many * drawn - second), second], -1)
+
+
+def _bounded_sums(people: float, mean: float, variance: float, random: SimulatedDraws, times: int) -> Numbers:
+    """Return the sums of groups of values from a beta law; those of many people are as good as normal."""
+    many = max(2, round(float(people)))
+    if many > _MANY or not 0 < mean < 1:
+        return _normal_sums(people, mean, variance, random, times)
+    both = max(mean * (1 - mean) / variance - 1, 0.05)
+    drawn = random.beta(mean * both, (1 - mean) * both, (times, many))
+    first, second = drawn.sum(1), (drawn**2).sum(1)
+    return np.stack([many - 2 * first + second, 2 * (first - second), second], -1)
 
 
 # Two distributions, by rank
@@ -217,7 +238,7 @@ def judge_ranks(cells: Numbers, noise: CellNoise, random: SimulatedDraws) -> Tes
     people = np.maximum(np.rint(cells.sum(1)), 1).astype(int)
     drawn = np.stack([random.multinomial(many, pooled / pooled.sum(), SIMULATIONS) for many in people], 1)
     simulated = rank_statistic(drawn + noise.draw(random, drawn.shape), noise.variance)
-    return TestOutcome(observed, _p_value(observed, simulated))
+    return TestOutcome(observed, _raised(_p_value(observed, simulated)))
 
 
 # Two survival curves
@@ -252,7 +273,7 @@ def judge_log_rank(cells: Numbers, noise: CellNoise, random: SimulatedDraws) -> 
         1,
     )
     simulated = log_rank_statistic(drawn + noise.draw(random, drawn.shape), noise.variance)
-    return TestOutcome(observed, _p_value(observed, simulated))
+    return TestOutcome(observed, _raised(_p_value(observed, simulated)))
 
 
 def _leaving(arm: Numbers, hazard: Numbers) -> Numbers:

@@ -12,9 +12,10 @@ from typing import Final
 
 from lapwing.analyses.formula import Formula, FormulaFactor
 from lapwing.analyses.regression_rounds import HALF_RANGE, ColumnGrid
-from lapwing.queries.algebra.aggregate import BoundedRowsPerPerson
+from lapwing.queries.algebra.aggregate import BoundedRowsPerPerson, DeclaredKey
+from lapwing.queries.algebra.predicate import AllOf, InIntervals, Predicate
 from lapwing.queries.algebra.term import ConstantTerm, Term, bounds, plus
-from lapwing.queries.catalogue.column import Boolean, Category, Column, Integer
+from lapwing.queries.catalogue.column import Boolean, Category, Column, Integer, Real
 from lapwing.queries.catalogue.population import Population
 from lapwing.queries.language.builders import ConditionLike, as_condition
 from lapwing.queries.language.expressions import (
@@ -28,6 +29,7 @@ from lapwing.queries.language.expressions import (
     TruthOf,
     Value,
 )
+from lapwing.queries.planning.keys import narrow
 from lapwing.queries.planning.plan import Plan, Scale
 from lapwing.queries.planning.planner import Planner, Question, plan, scale_of
 from lapwing.queries.statistics.bernstein import Moment
@@ -113,6 +115,9 @@ def read_design(table: str, formula: Formula, model: str, where: ConditionLike, 
     if not isinstance(meaning, Moments):
         raise TypeError(meaning)
     _check_outcome(outcome, meaning.scales[-1], model)
+    for term in formula.terms:
+        for factor in term:
+            _check_varies(known.column(factor.name), planned)
     kinds = [known.column(factor.name) for term in formula.terms for factor in term]
     references = {one.name: str(one.type.values[0]) for one in kinds if isinstance(one.type, Category)}
     return Design(
@@ -149,6 +154,7 @@ def _parts(column: Column, factor: FormulaFactor) -> list[DesignColumn]:
                 for one in values[1:]
             ]
         case _:
+            _check_bounds(column)
             named = f"{column.name}{str(factor)[len(factor.name) :]}"
             return [DesignColumn(name=named, value=name, per=factor.per, made_of=((column.name, None),))]
 
@@ -189,7 +195,41 @@ def _outcome(column: Column, model: str) -> Value:
                 f"{column.name!r} is a category; a logistic model wants an outcome of two values, others want numbers"
             )
         case _:
+            _check_bounds(column)
             return name
+
+
+def _check_bounds(column: Column) -> None:
+    """Refuse numbers without bounds: how far one person could move the fit would have none, either."""
+    if isinstance(column.type, Integer | Real) and (column.type.low is None or column.type.high is None):
+        raise BadQuestionError(
+            f"{column.name!r} has no declared bounds, so that one person could move the fit as far as they like; let "
+            "the custodian declare a low and a high"
+        )
+
+
+def _check_varies(column: Column, planned: Plan) -> None:
+    """Refuse a column of which the condition leaves one value: it would be determined by the intercept."""
+    where = planned.aggregate.where
+    match column.type:
+        case Boolean():
+            left: Sequence[object] = _left(DeclaredKey(column=column.name, values=(False, True), missing=False), where)
+        case Category(values=values):
+            left = _left(DeclaredKey(column=column.name, values=values, missing=False), where)
+        case _:
+            parts = where.parts if isinstance(where, AllOf) else (where,)
+            own = [one.intervals for one in parts if isinstance(one, InIntervals) and one.column == column.name]
+            points = [one for one in own if len(one) == 1 and one[0][0] == one[0][1]]
+            left = points[0] if points else ("all", "others")
+    if len(left) <= 1:
+        raise BadQuestionError(
+            f"the condition leaves one value of {column.name!r} at most, so that it tells nobody apart; leave it out"
+        )
+
+
+def _left(key: DeclaredKey, where: Predicate) -> Sequence[object]:
+    narrowed = narrow(key, where)
+    return narrowed.values if isinstance(narrowed, DeclaredKey) else key.values
 
 
 def _check_outcome(column: Column, scale: Scale, model: str) -> None:

@@ -22,6 +22,8 @@ _MOST_UNKNOWN: Final = 3.0
 _MOST_ERROR: Final = 1.0
 _VARIES: Final = 0.5
 """How much scaled columns vary in the direction in which they vary least, where they are not nearly the same."""
+_LEAST_CURVED: Final = {"linear": 1.0, "logistic": 0.25, "poisson": 0.25}
+"""How much of the usual curvature there is where there is least: of a rare group in which events are rare, too."""
 _WORDS: Final = {"linear": {"people"}, "logistic": {"people", "events"}, "poisson": {"people", "events"}}
 
 
@@ -35,12 +37,13 @@ class Assumed:
     error: float
     of_noise: float
     curvature_unknown: float
+    worst_unknown: float
     columns_unknown: float
 
     @property
     def doubtful(self) -> bool:
         """Whether a fit will often say that it did not settle: curvature or columns are mostly noise."""
-        return max(self.curvature_unknown, 2 * self.columns_unknown) > 1
+        return max(self.worst_unknown, 2 * self.columns_unknown) > 1
 
     @property
     def hopeless(self) -> bool:
@@ -72,6 +75,7 @@ def assumed_of(course: Course, assume: Mapping[str, Any]) -> Assumed:
         error=math.hypot(1 / math.sqrt(information), of_noise),
         of_noise=of_noise,
         curvature_unknown=unknown,
+        worst_unknown=unknown / _LEAST_CURVED[course.model],
         columns_unknown=0.75 * edge / (_VARIES * people),
     )
 

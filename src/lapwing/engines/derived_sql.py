@@ -15,6 +15,7 @@ from lapwing.queries.algebra.derived import (
     Computed,
     ExtremeOfPerson,
     Filled,
+    FilledDay,
     FirstCharacters,
     FromRows,
     LookedUp,
@@ -146,10 +147,9 @@ def _of_row(writer: Writer, row: RowOf, derived: DerivedColumn) -> str:
             return _called(writer, spelling.value, writer.column(row, of))
         case FirstCharacters(column=of, length=length):
             return _called(writer, "left", writer.column(row, of), writer.value(length))
-        case Filled(column=of, otherwise=otherwise, bits=bits):
-            real = isinstance(writer.type_of(row, of), Real)
-            value = writer.value(otherwise * 2.0**-bits if real and isinstance(otherwise, int) else otherwise)
-            return f"CASE WHEN {present_sql(writer, row, of)} THEN {writer.column(row, of)} ELSE {value} END"
+        case Filled(column=of) | FilledDay(column=of):
+            there, value = present_sql(writer, row, of), _instead(writer, row, derived)
+            return f"CASE WHEN {there} THEN {writer.column(row, of)} ELSE {value} END"
         case OnlyWhere(column=of, where=where):
             return f"CASE WHEN {predicate_sql(writer, row, where)} THEN {writer.column(row, of)} END"
         case CaseResult(branches=branches, otherwise=otherwise):
@@ -166,6 +166,17 @@ def _of_row(writer: Writer, row: RowOf, derived: DerivedColumn) -> str:
             return f"CASE WHEN {there} THEN {value} END"
         case _:
             raise TypeError(derived)
+
+
+def _instead(writer: Writer, row: RowOf, filled: Filled | FilledDay) -> str:
+    """Return what stands for a gap, in the type of the column."""
+    if (
+        isinstance(filled, Filled)
+        and isinstance(filled.otherwise, int)
+        and isinstance(writer.type_of(row, filled.column), Real)
+    ):
+        return writer.value(filled.otherwise * 2.0**-filled.bits)
+    return writer.value(filled.constant if isinstance(filled, FilledDay) else filled.otherwise)
 
 
 def _called(writer: Writer, function: str, column: str, argument: str = "") -> str:

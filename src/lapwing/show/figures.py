@@ -66,14 +66,23 @@ class Picture(Figure):
 
 def draw_panels(panels: Sequence[Panel], *, title: str, caption: str, path: Path | None = None) -> Picture:
     """Draw the statistics of an answer side by side, or below one another over time; save it if asked."""
-    groups, over_time = max(len(panel.labels) for panel in panels), panels[0].over_time
+    groups, over_time, alike = max(len(panel.labels) for panel in panels), panels[0].over_time, bool(panels[0].alike)
     shape = (len(panels), 1) if over_time else (1, len(panels))
     size = (7.2, 3.4 * len(panels)) if over_time else (max(7.2, 4.6 * len(panels)), _height(groups))
+    if alike:
+        across = 2 if len(panels) in {2, 4} else 3
+        shape = (-(-len(panels) // across), across)
+        size = (3.6 * across, shape[0] * (2.2 if over_time else _height(groups)))
     with rc_context(style()):
         figure = Picture(figsize=size, layout="constrained")
-        every = figure.subplots(*shape, squeeze=False, sharex=over_time, sharey=not over_time).flat
-        for axes, panel in zip(every, panels, strict=True):
+        every = list(
+            figure.subplots(*shape, squeeze=False, sharex=alike or over_time, sharey=alike or not over_time).flat
+        )
+        for axes, panel in zip(every, panels, strict=False):
             (_line if panel.over_time else _rows)(axes, panel)
+        for place in range(len(panels), len(every)):  # the one above is the last of its column
+            every[place].set_visible(False)
+            every[place - shape[1]].tick_params(labelbottom=True)
         figure.suptitle(_title(title), x=0.01, ha="left", fontsize=11, fontweight="bold")
         figure.supxlabel(caption_for(caption, panels[0].labels), fontsize=8, color=INK)
         save(figure, path)
@@ -152,6 +161,7 @@ def _line(axes: Axes, panel: Panel) -> None:
         elif not drawn:  # rows without a day have no place in time
             axes.plot([place], [value], "o", color=QUIET, markersize=4)
     most = _MOST_TICKS if len(panel.labels[0]) <= len("2024") else _MOST_TICKS // 2
+    most = most // 2 if panel.alike else most
     every = next((step for step in STEPS if len(panel.labels) <= step * most), STEPS[-1])
     ticks = range(0, len(panel.labels), every)
     axes.set_xticks(list(ticks), [_told(panel)[i] for i in ticks])

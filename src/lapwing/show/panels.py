@@ -29,7 +29,8 @@ class Panel:
     """One statistic by group: its name, and for each label a value with its bounds, None where there is none.
 
     `values_of` are other labels, for where no font has the signs of the first ones. `no_effect` is the value at which
-    there is nothing to see, such as a ratio of 1: a line marks it.
+    there is nothing to see, such as a ratio of 1: a line marks it. `alike` are values of the panels beside it, on one
+    scale.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Panel:
     over_time: bool
     values_of: Sequence[str] | None = None
     no_effect: float | None = None
+    alike: Sequence[float] = ()
 
     @property
     def ends(self) -> list[tuple[float, float, float] | None]:
@@ -66,7 +68,7 @@ class Panel:
         >>> Panel("mean", ["a", "b"], [50, None], [49, 0], [51, 10**6], False, False).extent
         (48.92, 51.08)
         """
-        known = [one for _, end in self.placed for one in end]
+        known = [*self.alike, *(one for _, end in self.placed for one in end)]
         known += [] if self.no_effect is None else [self.no_effect]
         low, high = min(known), max(known)
         if self.from_zero:

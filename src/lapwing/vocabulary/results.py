@@ -46,17 +46,19 @@ class Interval(NamedTuple):
 
 
 def html_table(header: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "") -> str:
-    """Return a table for a notebook, with everything in it escaped.
+    """Return a table for a notebook, with everything in it escaped; a line of one cell goes over all columns.
 
     >>> html_table(["a"], [["<b>"]])
     '<table><tr><th>a</th></tr><tr><td>&lt;b&gt;</td></tr></table>'
     """
     titled = f"<caption>{escape(caption)}</caption>" if caption else ""
     lines = [_html_row("th", header)] if header else []
-    return f"<table>{titled}{''.join([*lines, *(_html_row('td', row) for row in rows)])}</table>"
+    return f"<table>{titled}{''.join([*lines, *(_html_row('td', row, len(header)) for row in rows)])}</table>"
 
 
-def _html_row(kind: str, cells: Sequence[object]) -> str:
+def _html_row(kind: str, cells: Sequence[object], columns: int = 1) -> str:
+    if len(cells) == 1 < columns:
+        return f'<tr><{kind} colspan="{columns}">{escape(str(cells[0]))}</{kind}></tr>'
     return f"<tr>{''.join(f'<{kind}>{escape(str(cell))}</{kind}>' for cell in cells)}</tr>"
 
 

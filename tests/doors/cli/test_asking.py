@@ -343,6 +343,7 @@ def test_what_people_guess_at_the_prompt_works_or_names_the_right_word(clinic) -
     )
     assert run(clinic, "explain", "sql", select).code == 0
     assert "write --json" in run(clinic, *MEN, "--epsilon", "1", "--csv").err
+    assert "write lapwing preview" in run(clinic, "explain", "sql", "select 1", "--epsilon", "1").err
     assert run(clinic, "sql", "show tables").out.split() == ["name", "patients"]
     assert run(clinic, "sql", "describe patients", "--json").json["rows"][0][0] == "patient_id"
     assert spent(clinic) == "0"

@@ -5,7 +5,15 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.queries.algebra.derived import CaseResult, Computed, Filled, NumberOfPerson, PartOfDay, Respelled
+from lapwing.queries.algebra.derived import (
+    CaseResult,
+    Computed,
+    Filled,
+    FilledDay,
+    NumberOfPerson,
+    PartOfDay,
+    Respelled,
+)
 from lapwing.queries.catalogue.column import Boolean, Category, Date, Integer, Real
 from lapwing.queries.language.sql.reader import read_condition, read_value
 from lapwing.queries.planning.deriving import can_be_unknown, derive
@@ -60,6 +68,7 @@ def test_what_a_value_may_be_follows_from_the_catalogue(text, kind, nullable) ->
         ("lower(sex)", [CaseResult]),
         ("abs(age - 7)", [Computed]),
         ("greatest(age, 18)", [Computed, Filled]),
+        ("coalesce(born, date '2000-01-01')", [FilledDay]),
         ("number_of(visits, 5)", [NumberOfPerson]),
         ("year(born) % 4", [PartOfDay, Computed]),
     ],
@@ -86,7 +95,7 @@ def test_a_value_is_made_of_few_columns_each_once(text, made) -> None:
         "case when age > 3 then age else bmi end",
         "case when age > 3 then 1 else 'a' end",
         "case when age > 3 then 9007199254740993 end",
-        "coalesce(born, date '2000-01-01')",
+        "coalesce(born, '2000')",
         "coalesce(bmi, 1000.001)",
         "greatest(age, bmi)",
         "bmi // 2",

@@ -152,7 +152,7 @@ REFUSED = [
     (lambda: ask.total("visits", "note"), "holds no numbers; count people"),
     (lambda: ask.total("codes", "code", max_rows=1), "no declared bounds"),
     (lambda: ask.total("codes", "clip(code, 0, 10)"), "max_rows=3"),
-    (lambda: ask.count("visits", by="kind"), "max_groups=2"),
+    (lambda: ask.count("codes", by="code"), "max_groups=2"),
     (lambda: ask.total("visits", "cost", by="kind", max_rows=1), "max_groups=2"),  # which may be below zero
     (lambda: ask.total("visits", "clip(cost, 10, 0)"), "the wrong way round"),
     (lambda: ask.total("visits", "clip(cost, 0, 'x')"), "bounds and factors are numbers"),
@@ -392,3 +392,11 @@ def test_groups_are_shown_sorted_with_the_missing_last_and_places_in_their_own_o
         (None,),
     ]
     assert plan(ask.top("patients", "sex", 2), CLINIC).in_order([(2,), (1,)]) == [(2,), (1,)]
+
+
+def test_people_are_in_as_many_groups_as_rows_of_theirs_count_where_nobody_says_otherwise() -> None:
+    unsaid, said = (plan(ask.count("visits", by="kind", max_groups=most), CLINIC) for most in (None, 2))
+    assert CLINIC.table("visits").max_rows == 2
+    assert unsaid == said
+    assert plan(ask.count_distinct("visits", "kind"), CLINIC).sensitivity.l1 == 2
+    assert plan(ask.count("visits", by="kind", max_groups=1), CLINIC).sensitivity.l1 == 1

@@ -31,7 +31,7 @@ class Written:
 
 NATURAL = Written(natural_statements, 145)
 FOREIGN = Written(foreign_statements, 143)
-NEWCOMERS = Written(newcomers_statements, 70)
+NEWCOMERS = Written(newcomers_statements, 71)
 ALL = [NATURAL, FOREIGN, NEWCOMERS]
 HOUSES = [(written, house) for written in ALL for house in written.source.HOUSES]
 

@@ -37,6 +37,12 @@ _SMALLEST: Final = Fraction(1, 10**9)
 _LARGEST: Final = 1000
 
 
+def _no_price(_: click.Context, __: click.Parameter, given: str | None) -> None:
+    """Name what there is in the place of a guess."""
+    if given is not None:
+        raise click.UsageError(f"explain has no price; write lapwing preview ... --epsilon {given}, which is free too")
+
+
 @click.command()
 @any_question
 @click.option(
@@ -44,6 +50,7 @@ _LARGEST: Final = 1000
 )
 @click.option("--people", metavar="N", type=click.IntRange(1), help="How many people there are, for advice.")
 @click.option("--delta", metavar="NUMBER", help="With an epsilon: what it means together with a delta.")
+@click.option("--epsilon", hidden=True, expose_value=False, callback=_no_price)
 @plot_option
 @at_the_door
 def explain(door: Door, *, asked: Words, prior: str, people: int | None, delta: str | None, plot: Path | None) -> None:

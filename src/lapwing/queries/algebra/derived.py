@@ -195,6 +195,20 @@ class Filled(DerivedColumn):
         return self.otherwise if isinstance(self.otherwise, str) else self.otherwise * Fraction(2) ** -self.bits
 
 
+@stored("filled-day")
+class FilledDay(DerivedColumn):
+    """A day, and a fixed one where it is missing: `otherwise`, as days since 1970-01-01."""
+
+    name: str
+    column: str
+    otherwise: int
+
+    @property
+    def constant(self) -> date:
+        """What stands for a gap."""
+        return day(self.otherwise)
+
+
 @stored("computed")
 class Computed(DerivedColumn):
     """A term times 2^-bits; missing where a column of the term is."""
@@ -225,7 +239,7 @@ def column_of(derived: DerivedColumn, row: Table, population: Population) -> Col
             return Column(name=derived.name, type=row.column(of).type, nullable=True)
         case Respelled(column=of) | FirstCharacters(column=of):
             return Column(name=derived.name, type=row.column(str(of)).type, nullable=row.column(str(of)).nullable)
-        case Filled(column=of, constant=constant):
+        case Filled(column=of, constant=constant) | FilledDay(column=of, constant=constant):
             return Column(name=derived.name, type=_filled_type(row.column(of).type, constant))
         case Computed(term=term):
             nullable = any(row.column(name).nullable for name in terms.columns(term))
@@ -257,7 +271,7 @@ def inputs(derived: DerivedColumn) -> frozenset[str]:
     match derived:
         case PartOfDay(day=of) | Beginning(day=of):
             return frozenset({of})
-        case Respelled(column=of) | FirstCharacters(column=of) | Filled(column=of):
+        case Respelled(column=of) | FirstCharacters(column=of) | Filled(column=of) | FilledDay(column=of):
             return frozenset({str(of)})
         case OnlyWhere(column=of, where=where):
             return frozenset({of, *columns_read(where)})
@@ -362,13 +376,15 @@ def _case_type(results: tuple[str | int | bool, ...]) -> ColumnType:
     return Category(values=tuple(result for result in results if isinstance(result, str)))
 
 
-def _filled_type(source: ColumnType, constant: str | Fraction) -> ColumnType:
+def _filled_type(source: ColumnType, constant: str | Fraction | date) -> ColumnType:
     """Return what a column may hold with a constant in the place of what is missing: bounds that include it."""
     match source, constant:
         case Integer(low=int() as low, high=int() as high), Fraction():
             return Integer(low=min(low, int(constant)), high=max(high, int(constant)))
         case Real(low=Fraction() as least, high=Fraction() as most, step=step), Fraction():
             return Real(low=min(least, constant), high=max(most, constant), step=step)
+        case Date(first=date() as first, last=date() as last), date():
+            return Date(first=min(first, constant), last=max(last, constant))
         case _:
             return source
 

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from datetime import date
 from fractions import Fraction
 
 from lapwing.queries.algebra.derived import (
@@ -11,6 +12,7 @@ from lapwing.queries.algebra.derived import (
     Computed,
     ExtremeOfPerson,
     Filled,
+    FilledDay,
     FirstCharacters,
     LookedUp,
     MeanOfPerson,
@@ -75,7 +77,7 @@ def _title_of_row(derived: DerivedColumn) -> str:
             return f"{spelling.value}({column})"
         case FirstCharacters(column=column, length=length):
             return f"left({column}, {length})"
-        case Filled(column=column, constant=constant):
+        case Filled(column=column, constant=constant) | FilledDay(column=column, constant=constant):
             return f"coalesce({column}, {_result(constant)})"
         case OnlyWhere(column=column, where=where):
             return f"{column} where {words(where)}"
@@ -214,12 +216,14 @@ def _truth(case: CaseResult) -> Predicate | None:
     return case.branches[0].where if says else None
 
 
-def _result(result: str | int | Fraction | bool | None) -> str:  # noqa: FBT001 - a public value
+def _result(result: str | int | Fraction | bool | date | None) -> str:  # noqa: FBT001 - a public value
     match result:
         case None:
             return "missing"
         case bool() | Fraction():
             return str(result).lower()
+        case date():
+            return f"date '{result}'"
         case _:
             return repr(result)
 

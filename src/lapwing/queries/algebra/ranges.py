@@ -17,6 +17,7 @@ from lapwing.queries.algebra.derived import (
     Computed,
     ExtremeOfPerson,
     Filled,
+    FilledDay,
     FirstCharacters,
     LookedUp,
     MeanOfPerson,
@@ -207,7 +208,7 @@ def of_derived(derived: DerivedColumn) -> Iterator[Number]:  # noqa: C901 - one 
             yield Number("the grid of a gap", 0, 0 if abs(bits) <= _MOST_BITS else MOST_GRID + 1, Held.DOUBLE)
         case LookedUp() | ExtremeOfPerson() | OnlyWhere():
             pass  # values as they are stored, or as they were computed before
-        case Beginning() | Respelled() | FirstCharacters() | Filled():
+        case Beginning() | Respelled() | FirstCharacters() | Filled() | FilledDay():
             pass  # values as they are stored, and days of the calendar
         case _:
             raise TypeError(derived)

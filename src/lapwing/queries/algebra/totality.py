@@ -48,6 +48,7 @@ from lapwing.queries.algebra.derived import (
     Computed,
     ExtremeOfPerson,
     Filled,
+    FilledDay,
     FirstCharacters,
     LookedUp,
     MeanOfPerson,
@@ -322,13 +323,8 @@ class _Conditions:
                 self.day(Ref(column=day), (table,))
             case Respelled(column=column) | FirstCharacters(column=column):
                 _require(isinstance(table.column(str(column)).type, Text), "another spelling is that of a text")
-            case Filled(column=column, otherwise=otherwise, bits=bits):
-                kind = table.column(column).type
-                fits = isinstance(kind, Text) if isinstance(otherwise, str) else isinstance(kind, Integer | Real)
-                _require(fits, "what stands for a gap is of the kind of the column")
-                _require(
-                    bits == (kind.bits if isinstance(kind, Real) else 0), "a gap is filled on the grid of a column"
-                )
+            case Filled() | FilledDay():
+                self.filled(derived, table)
             case OnlyWhere() | CaseResult():
                 self.case(derived, table, depth)
             case Computed(term=term):
@@ -336,6 +332,19 @@ class _Conditions:
                 self.count(4 * len(columns(term)))
             case _:
                 raise TypeError(derived)
+
+    def filled(self, derived: Filled | FilledDay, table: Table) -> None:
+        if isinstance(derived, FilledDay):
+            self.day(Ref(column=derived.column), (table,))
+            on_calendar = DAYS.lowest <= derived.otherwise <= DAYS.highest
+            _require(on_calendar, "what stands for a missing day is a day of the calendar")
+            return
+        kind = table.column(derived.column).type
+        fits = isinstance(kind, Text) if isinstance(derived.otherwise, str) else isinstance(kind, Integer | Real)
+        _require(fits, "what stands for a gap is of the kind of the column")
+        _require(
+            derived.bits == (kind.bits if isinstance(kind, Real) else 0), "a gap is filled on the grid of a column"
+        )
 
     def case(self, derived: OnlyWhere | CaseResult, table: Table, depth: int) -> None:
         branches = _branches(derived)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from datetime import date, datetime, time
 from fractions import Fraction
-from typing import Final, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
 
 from lapwing.queries.algebra.pattern import canonical, plain
 from lapwing.queries.catalogue.public_tables import ConceptSet
@@ -70,6 +70,22 @@ class Value(Sized, ShownAsWritten):
 
     def __rmul__(self, other: Given) -> "Arithmetic":
         return Arithmetic("*", value(other), self)
+
+    def __truediv__(self, divisor: Given) -> "Arithmetic":
+        return Arithmetic("*", self, Literal(1 / _width(divisor)))
+
+    def __rtruediv__(self, other: Given) -> NoReturn:
+        del other
+        _width(self)
+        raise AssertionError  # pragma: no cover - no column is a constant
+
+    if not TYPE_CHECKING:  # a checker of types knows what is there
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Refuse what is not there, with the word for what people mean by it."""
+            instead = f"; write {_GUESSED[name]}" if name in _GUESSED else ""
+            told = f"a value has no attribute {name!r}{instead}"
+            raise AttributeError(told, name=name, obj=self)
 
     def __neg__(self) -> "Arithmetic":
         return Arithmetic("-", Literal(0), self)
@@ -390,6 +406,28 @@ class Not(Condition):
     part: Condition
 
 
+_GUESSED: Final = {
+    "isin": "is_in([...])",
+    "isna": "is_null()",
+    "isnull": "is_null()",
+    "notna": "~col('x').is_null()",
+    "notnull": "~col('x').is_null()",
+    "fillna": "coalesce(0)",
+    "fill_null": "coalesce(0)",
+    "is_between": "between(low, high)",
+    "startswith": "starts_with('abc')",
+    "endswith": "ends_with('abc')",
+    "str": "lower(), upper(), trim(), contains('abc') or starts_with('abc')",
+    "dt": "lw.by_year('day') for groups, or SQL text: 'month(day) = 5'",
+    "year": "lw.by_year('day') for groups, or SQL text: 'year(day) >= 2020'",
+    "month": "SQL text: 'month(day) = 5'",
+    "abs": "abs(col('x'))",
+    "round": "round(col('x'))",
+    "mean": "lw.mean(table, column)",
+    "sum": "lw.total(table, column)",
+    "count": "lw.count_rows(table)",
+}
+"""What people call on a column, and what they mean."""
 EVERYONE = And(())
 
 
@@ -424,7 +462,10 @@ def _width(given: Given) -> Fraction:
     width = value(given)
     number = width.value if isinstance(width, Literal) else None
     if isinstance(number, bool) or not isinstance(number, int | Fraction) or number <= 0:
-        raise BadQuestionError("a column is divided by a constant above 0; write col('age') // 10")
+        raise BadQuestionError(
+            "a column is divided by a constant above 0, for a row might divide by 0; write col('age') // 10, or divide "
+            "the answers: sum(cost) / sum(days) in SQL, or answer.ratio(...)"
+        )
     return Fraction(number)
 
 

@@ -35,6 +35,7 @@ from lapwing.queries.language.expressions import (
     Applied,
     Arithmetic,
     Case,
+    Coalesce,
     Days,
     Literal,
     Name,
@@ -187,7 +188,7 @@ def _linear(operator: str, left: Value, right: Value, scope: Scope, *, wanted: b
     for side, sign, value in ((0, 1, left), (1, -1, right)):
         for weight, part in _parts(value, sign):
             match part:
-                case Name() | PerPerson() | Applied("date_trunc") | Case():
+                case Name() | PerPerson() | Applied("date_trunc") | Case() | Coalesce():
                     ref = _ref(part, scope)
                     columns[ref.up, ref.column] += weight
                     dates[side] += weight * sign
@@ -278,8 +279,8 @@ def now(scope: Scope) -> date:
     """Return the day that the population calls "now"."""
     if scope.population.now is None:
         raise BadQuestionError(
-            f'population {scope.population.name} declares no "now" to count ages to; give a day: age(born, date '
-            "'2025-01-01')"
+            f'population {scope.population.name} declares no "now", which current_date and age(born) mean; '
+            "give a day: date '2025-01-01', or age(born, date '2025-01-01')"
         )
     return scope.population.now
 

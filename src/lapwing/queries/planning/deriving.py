@@ -14,6 +14,7 @@ from lapwing.queries.algebra.derived import (
     Computed,
     ExtremeOfPerson,
     Filled,
+    FilledDay,
     FirstCharacters,
     MeanOfPerson,
     NumberOfPerson,
@@ -42,6 +43,7 @@ from lapwing.queries.catalogue.column import (
     number_for,
     text_for,
 )
+from lapwing.queries.catalogue.domains import day_number
 from lapwing.queries.catalogue.population import RowsPerPerson
 from lapwing.queries.language.expressions import (
     Age,
@@ -63,9 +65,11 @@ from lapwing.queries.language.expressions import (
     Or,
     TruthOf,
     Value,
+    day_of,
 )
 from lapwing.queries.language.joined import PerPerson
 from lapwing.queries.planning.binding import bind
+from lapwing.queries.planning.days import now
 from lapwing.queries.planning.measure import Measure, declared, ends_of, is_elapsed, measure, name_of
 from lapwing.queries.planning.scope import Scope
 from lapwing.queries.planning.semijoins import untied_where
@@ -106,6 +110,8 @@ def _other(value: Value, scope: Scope) -> Column:
     match value:
         case Coalesce(inner, Literal() as otherwise):
             return _filled(inner, otherwise, scope)
+        case Coalesce(inner, Now()):
+            return _filled(inner, Literal(now(scope)), scope)
         case Now():
             raise BadQuestionError("current_date is compared with days; for completed years write age(born)")
         case Literal():
@@ -228,10 +234,8 @@ def _filled(inner: Value, otherwise: Literal, scope: Scope) -> Column:
         case Boolean():
             known = (False, True)
         case Date():
-            raise BadQuestionError(
-                f"{column.name!r} holds days, and no day stands for one that is missing; compare {column.written} with "
-                "days, or with is null"
-            )
+            fixed = day_number(day_of(otherwise, column.name))
+            return scope.add(FilledDay(name="", column=column.name, otherwise=fixed))
         case kind:
             bits = kind.bits if isinstance(kind, Real) else 0
             filling = _filling(column, kind, otherwise)

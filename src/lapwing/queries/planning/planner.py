@@ -391,7 +391,16 @@ class Planner:
                 f"a person may be in any number of groups of {self.scope.table.name}; say in how many they count: ",
                 Setting("max_groups", 2),
             )
-        limit = as_int("max_groups", self.question.max_groups, most=2**20)
+        return self._in_cells(as_int("max_groups", self.question.max_groups, most=2**20))
+
+    def groups_of_people(self) -> int:
+        """Return in how many cells a person is counted once: if nobody says it, in as many as rows of theirs count."""
+        rows = self.scope.table.max_rows
+        unsaid = self.question.max_groups is None and not self.in_one_group
+        return self._in_cells(rows) if rows is not None and unsaid else self.groups()
+
+    def _in_cells(self, limit: int) -> int:
+        """Return in how many cells somebody can be who is in so many at most."""
         count = cell_count(self.keys)
         return limit if count is None else min(limit, count)
 

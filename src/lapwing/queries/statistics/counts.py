@@ -59,7 +59,7 @@ def count(table: str, where: ConditionLike = None, *, by: Groupings = (), max_gr
 
 def plan_people(planner: Planner) -> Plan:
     """Plan a count of people: what other statistics are where everybody has one row, or one value."""
-    return planner.build(CountPerPerson(max_cells=planner.groups()), People())
+    return planner.build(CountPerPerson(max_cells=planner.groups_of_people()), People())
 
 
 @stored("people")

@@ -27,6 +27,10 @@ from lapwing.vocabulary.exact import Exact, as_int, as_written, probability
 from lapwing.vocabulary.frozen import frozen
 
 LEAST_BUCKETS: Final = 64
+_PAIRS: Final = (
+    "add those of each person up: select sum(n) from (select person, count(distinct kind) as n from visits group by "
+    "person)"
+)
 
 
 @frozen(repr=False, eq=False)
@@ -54,8 +58,8 @@ class CountDistinct(Question):
         key = planner.key(By(column=self.column))
         planner.keys = (replace(key, missing=False),)  # what is missing is not a value, as in SQL
         if self.sketch is None:
-            return planner.build(DistinctKeys(max_cells=planner.groups()), Distinct())
-        return planner.build(SketchedKeys(max_cells=planner.groups(), buckets=self.sketch), Sketched())
+            return planner.build(DistinctKeys(max_cells=planner.groups_of_people()), Distinct())
+        return planner.build(SketchedKeys(max_cells=planner.groups_of_people(), buckets=self.sketch), Sketched())
 
 
 def count_distinct(
@@ -155,8 +159,11 @@ def _read(selected: Selected, node: exp.Count) -> CountDistinct:
     """Read count(distinct column)."""
     only(node, "this", "big_int")
     only(node.this, "expressions")
-    if len(node.this.expressions) != 1:
-        raise BadQuestionError("different values are counted in one column; write count(distinct column)")
+    if len(node.this.expressions) != 1 or isinstance(node.this.expressions[0], exp.Tuple):
+        raise BadQuestionError(
+            "different values are counted in one column; write count(distinct column), and for pairs of a person and a "
+            f"value {_PAIRS}"
+        )
     return CountDistinct(column=name_of(node.this.expressions[0]), **selected.common)
 
 

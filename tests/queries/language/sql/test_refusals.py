@@ -96,7 +96,8 @@ ADVICE = {
     "select 100 * sqrt(avg(year)) from people": "sqrt(avg(year))",
     "select avg(sqrt(year)) from people": "sqrt(avg(year))",
     "select count(distinct trim(city)) from people": "it cannot stand here; write city as it is",
-    "select kurtosis(year) from people": "the statistics are count",
+    "select kurtosis(year) from people": "the means of year and of its powers",
+    "select bitor(year) from people": "there is no function",
     'select count(*) from people p full join visits v on p."Patient Nr" = v."Patient Nr"': "write JOIN or LEFT JOIN",
 }
 

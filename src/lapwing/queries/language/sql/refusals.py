@@ -21,6 +21,18 @@ _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
         "division by what is no constant",
         "it fails where a row divides by zero; divide the answers instead, which costs nothing",
     ),
+    exp.Skewness: (
+        "SKEWNESS",
+        "ask for avg({x}), avg(power({x}, 2)) and avg(power({x}, 3)), and compute it from them, which costs nothing",
+    ),
+    exp.Kurtosis: ("KURTOSIS", "ask for the means of {x} and of its powers, and compute it from them"),
+    exp.Overlaps: (
+        "OVERLAPS",
+        (
+            "two times overlap where each begins before the other ends: {x} <= date '2025-12-31' and discharged >= "
+            "date '2025-01-01'"
+        ),
+    ),
     exp.Pow: (
         "POWER here",
         (
@@ -132,6 +144,9 @@ _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Tuple: ("a list here", "compare one column at a time"),
 }
 _INSTEAD_OF_NAMED = {
+    "any": "of other rows of the person write has(visits, kind = 'ER')",
+    "skewness": "ask for the means of the column and of its powers 2 and 3, and compute it from them",
+    "kurtosis": "ask for the means of the column and of its powers, and compute it from them",
     "now": 'write current_date, the day that the population calls "now"',
     "histogram": "beside others and in groups count rows by bins: select bins(age, 10), count(*) ... group by 1",
 }
