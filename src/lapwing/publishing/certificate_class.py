@@ -84,21 +84,16 @@ class BoxClass:
         for a, codes in meant.items():
             column, chosen = self.columns[a], [place for place, one in enumerate(codes) if one]
             if not chosen or (chosen[0], chosen[-1]) not in _ranges(column) or len(chosen) <= chosen[-1] - chosen[0]:
-                kind = "codes that follow each other" if _is_ordered(column) else "one code"
+                kind = "codes that follow each other" if column.ordered else "one code"
                 called = ", ".join(column.called[place] for place in chosen) or "none"
                 raise BadQuestionError(
                     f"the certificate is about boxes of {kind} of {column.name!r}, and this one takes {called}"
                 )
 
 
-def _is_ordered(column: CodedColumn) -> bool:
-    """Say whether the declared codes have an order: bins and numbers have, texts and truth values have not."""
-    return all(isinstance(code, int | tuple) and not isinstance(code, bool) for code in column.codes)
-
-
 def _ranges(column: CodedColumn) -> Ranges:
     declared = len(column.codes)
-    if _is_ordered(column):
+    if column.ordered:
         found = [(first, last) for first in range(declared) for last in range(first, declared)]
     else:
         found = [(code, code) for code in range(declared)]

@@ -76,6 +76,11 @@ class CodedColumn:
         """Whether it has the declared codes and no other: it is true or false, and never missing."""
         return _is_closed(self.key)
 
+    @property
+    def ordered(self) -> bool:
+        """Whether the declared codes have an order: bins and numbers have, texts and truth values have not."""
+        return all(isinstance(code, int | tuple) and not isinstance(code, bool) for code in self.codes)
+
     def __len__(self) -> int:
         return len(self.called)
 

@@ -338,6 +338,7 @@ class Publication(Result):
         return {
             "publication": self.name,
             "table": self.offer.table,
+            "counted": self.offer.counted,
             "columns": [one.name for one in self.offer.columns],
             "sets": [list(self.offer.names(axes)) for axes in self.offer.wanted],
             "price": self.price.to_dict(),

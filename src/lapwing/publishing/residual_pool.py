@@ -53,6 +53,12 @@ class ResidualPool:
         for inner, precision in new.precision.items():
             self._add(inner, new.residual(inner), precision)
 
+    def add_estimates(self, estimates: Mapping[Axes, Table], variances: Mapping[Axes, float]) -> None:
+        """Take in residuals that were estimated before, each off by its variance times the centring of its columns."""
+        self._stages, self._is_normal = self._stages + 1, False
+        for axes, value in estimates.items():
+            self._add(axes, value, 1 / variances[axes])
+
     def _add(self, axes: Axes, value: Table, precision: float) -> None:
         self._weighted[axes] = self._weighted.get(axes, 0.0) + value * precision
         self.precision[axes] = self.precision.get(axes, 0.0) + precision

@@ -99,7 +99,7 @@ def check_size(plan: SynthesisPlan, columns: Sequence[CodedColumn]) -> None:
 
 def shown_columns(table: str, column: CodedColumn, population: Population) -> SyntheticColumn:
     """Return a column with what a frame shows for each of its codes: nothing for other and missing values."""
-    planned = plan(CountPeople(table=table, by=(column.by,)), population)
+    planned = plan(CountPeople(table=table, by=(column.by,), max_groups=1), population)
     cells = [(code,) for code in (*column.codes, None)]
     shown = key_columns(planned, planned.titled((column.name,)), cells, {})
     return SyntheticColumn(coded=column, shown=tuple(FrameColumn(one.name, _plain(one), one.kind) for one in shown))

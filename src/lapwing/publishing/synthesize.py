@@ -40,7 +40,7 @@ from lapwing.publishing.stages import (
 from lapwing.publishing.synthesis import Synthesis, SynthesisOffer, check_size, shown_columns
 from lapwing.publishing.synthesis_preview import SynthesisPreview
 from lapwing.publishing.synthetic_table import SyntheticTable
-from lapwing.queries.algebra.aggregate import BinnedKey, tables_of
+from lapwing.queries.algebra.aggregate import tables_of
 from lapwing.queries.catalogue.population import Population
 from lapwing.rounds import IfLost, ReservationKind, RoundReader, Rounds
 from lapwing.vocabulary.codec import digest, parse, to_record
@@ -265,7 +265,7 @@ def _offered(
         coded = read_columns(table, declared_columns(table, population) if columns is None else columns, population)
         check_most("columns", len(coded), MOST_COLUMNS, "synthesize fewer")
         codes, degree = tuple(len(one) for one in coded), _degree(up_to, len(coded))
-        ordered = tuple(isinstance(one.key, BinnedKey) for one in coded) if planned_for == "cohorts" else None
+        ordered = tuple(one.ordered for one in coded) if planned_for == "cohorts" else None
         plan = _plan_for(wanted_at, budget, degree, codes=codes, unit=population.unit, ordered=ordered)
         check_size(plan, coded)
         plan.check()

@@ -20,9 +20,11 @@ from lapwing.mechanisms.residual_basis import Axes
 from lapwing.publishing.certificate import ModelCertificate, Modelled, certify
 from lapwing.publishing.measurements import Table
 from lapwing.publishing.population_model import UNIT, Box, PopulationModel
+from lapwing.publishing.publication import Publication
 from lapwing.publishing.quality import QualityReport, quality_of
 from lapwing.publishing.saved_synthesis import write_synthesis
 from lapwing.publishing.synthesis import NOBODY, Synthesis, SynthesisOffer
+from lapwing.publishing.synthetic_events import SyntheticEvents, events_of
 from lapwing.publishing.weighted_rows import Codes
 from lapwing.queries.language.builders import ConditionLike
 from lapwing.vocabulary.errors import BadQuestionError
@@ -258,6 +260,24 @@ class SyntheticTable(Result):
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Hand rows to a program that reads Arrow, such as DuckDB or Polars, without naming a library."""
         return self.rows().__arrow_c_stream__(requested_schema)
+
+    def with_rows(
+        self, published: Publication, *, number: str, rows: int | None = None, seed: object = 0
+    ) -> SyntheticEvents:
+        """Return rows of a table with many a person for the made-up people, so many as the column `number` says.
+
+        The rows were published by strata of how many a person has; columns that they have from their person, under the
+        same name, are those of the made-up person. It is free. `person` in what comes is the place of the person in
+        `to_pandas`, from 0, with the same `rows` and `seed`.
+
+        Parameters
+        ----------
+        published : what `clinic.publish("visit", ..., rows=[1, 2, 5])` returned
+        number : the column of people that is `lw.number_of("visit", most=...)`
+        """
+        if any(self.versions.get(table, version) != version for table, version in published.versions.items()):
+            raise BadQuestionError("these rows and these people are of different data; publish or synthesize anew")
+        return events_of(self.offer, self.rows(rows, seed=seed).codes, published, number, seed)
 
     def marginal(self, *names: str) -> SyntheticMarginal:
         """Return the number of people in each cell of any columns: of the model, not of rows."""

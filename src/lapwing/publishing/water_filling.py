@@ -47,7 +47,8 @@ class Worth:
     def curvature(self) -> dict[Axes, float]:
         """c_s: how much a unit of variance of each residual counts.
 
-        Tables are reweighted by their standard deviation until the sum of squares is one of absolute errors.
+        Tables are reweighted by their standard deviation until the sum of squares is one of absolute errors, and
+        cohorts until it is one of fourth powers: each is asked for by itself, and none should be far off.
         """
         inner, outer = self._factors()
         seen = {
@@ -65,7 +66,7 @@ class Worth:
             variances = {s: math.sqrt(length[s] / found[s]) for s in low}
             for w, factors in seen.items():
                 sd = math.sqrt(sum(variances[s] * factor for s, factor in factors.items() if len(s) <= _PAIR))
-                weights[w] = (1.0 if self.ordered is not None else self.cells(w)) / sd
+                weights[w] = self.cells(w) / sd if self.ordered is None else sd**2
         return {s: found[s] for s in sorted(found, key=lambda s: (len(s), s))}
 
     def _factors(self) -> tuple[list[float], list[float]]:
@@ -73,8 +74,8 @@ class Worth:
         inner, outer = [1 - 1 / n for n in self.codes], [1 / n**2 for n in self.codes]
         for a, ranges in enumerate(self.ordered or ()):
             if ranges:
-                n = self.codes[a]
-                widths = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) + 1.0
+                n, declared = self.codes[a], np.arange(self.codes[a] - 1)  # the last code is for what is not declared
+                widths = np.abs(np.subtract.outer(declared, declared)) + 1.0
                 inner[a] = float((widths - widths**2 / n).mean())
                 outer[a] = float((widths**2).mean()) / n**2
         return inner, outer

@@ -75,7 +75,7 @@ def rows_of_tree(tree: JunctionTree, beliefs: Sequence[Table], count: int, draws
         new = tuple(a for a in clique if a not in separator)
         table = belief.transpose([clique.index(a) for a in (*separator, *new)])
         given = places_in(rows, tree.codes, separator)
-        picked = _systematic(table.reshape(math.prod(tree.codes[a] for a in separator), -1), given, draws)
+        picked = picked_by_line(table.reshape(math.prod(tree.codes[a] for a in separator), -1), given, draws)
         for a in reversed(new):
             picked, rows[a] = np.divmod(picked, tree.codes[a])
     return WeightedRows(tree.codes, rows, np.ones(count))
@@ -91,7 +91,7 @@ def _all_cells(tree: JunctionTree, beliefs: Sequence[Table]) -> WeightedRows:
     return WeightedRows(tree.codes, rows, shares)
 
 
-def _systematic(table: Table, given: NDArray[np.int64], draws: PublicDraws) -> NDArray[np.int64]:
+def picked_by_line(table: Table, given: NDArray[np.int64], draws: PublicDraws) -> NDArray[np.int64]:
     """Draw for each row a column of its line of `table`: among rows of one line, counts are rounded expectations."""
     lines, width = table.shape
     order = np.lexsort((draws.take(len(given)), given))

@@ -72,6 +72,8 @@ def test_files_hold_every_cell(clinic) -> None:
         ((*TWO, "--out", "tables.xls"), "let it end in .csv or .json"),
         ((*TWO, "--out", "nowhere/tables.csv"), "name a file in a folder there is"),
         ((*TWO, "--marginals", "all"), "all pairs"),
+        ((*TWO, "--rows", "2,1"), "does not rise"),
+        ((*TWO, "--rows", "1,2"), "one row a person, so rows= says nothing"),
         (("publish", "visits", "--column", "sex"), "it has patients"),
     ],
 )

@@ -10,7 +10,9 @@ import pytest
 
 from lapwing.accounting import PureDP, open_account
 from lapwing.accounting.filters.charge import StreamClosing, YesCharge
+from lapwing.mechanisms import SparseVector
 from lapwing.mechanisms.sparse_vector.corridor import Corridor
+from lapwing.mechanisms.sparse_vector.law_probabilities import reach
 from lapwing.mechanisms.sparse_vector.stream import SparseVectorStatus
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise.sealing import SealedSource
@@ -214,6 +216,24 @@ def test_numbers_lie_in_their_interval_all_at_once() -> None:
             broken += any(abs(one.number - 10_000) > off for one in told)
     assert broken <= 26  # at most 5 % are expected: more than that has a probability of about 1e-6
     assert mechanism.interval(told[0], "0.9") == (told[0].number - off, told[0].number + off)
+
+
+def test_a_yes_that_noise_gave_is_far_off_by_its_gap_and_not_by_its_number() -> None:
+    """The liar shows the gap of the comparison with the margin of its noise, though it was picked for being large."""
+    honest = corridor(yeses=1, half_width=40, opening="1/10", yes="1/7", number="1/7")
+    cheap = SparseVector(epsilon="1/5", yeses=1, threshold=40, sensitivity=ADD_REMOVE)
+    plain, fresh = reach(cheap.rule.comparisons[0].noise, Fraction(1, 20)), honest.number_reach("0.95")
+    assert fresh <= plain < 30
+    gaps, numbers = list[float](), list[float]()
+    for _ in range(15):
+        with cheap.open() as lies, honest.open() as stream:
+            gaps += [float(one.threshold + one.gap) + 20 for one in lies.ask_many([-20] * 5_000).yeses]
+            yeses = stream.ask_many([10_000] * 5_000, [10_060] * 5_000).yeses
+            numbers += [float(one.number) - 10_000 for one in yeses]
+    assert len(gaps) > 3, "a yes for the value -20 comes from noise"
+    assert len(numbers) > 3
+    assert min(gaps) > 2 * plain
+    assert sum(abs(one) > fresh for one in numbers) <= 8
 
 
 def test_the_chance_of_a_yes_is_that_of_either_side() -> None:

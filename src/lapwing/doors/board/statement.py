@@ -34,7 +34,7 @@ _PRIORS: Final = ("0.01", "0.1", "0.5")
 _WITHIN: Final = (100, 30, 10)
 _MOST_COUNTS: Final = 1_000
 _LARGE: Final = 10
-_SPELT: Final = 20
+_SPELT: Final = 34
 _NEARLY: Final = {"en": "almost 100 %", "de": "fast 100 %"}
 _COUNTS: Final = {"en": "$times counts within $within people", "de": "$times Zählungen auf $within Personen genau"}
 

@@ -221,7 +221,7 @@ def _cells(shown: "PublishedTable", confidence: Any) -> str:
         [*cell, *format_bounded(*one)[:3]]
         for cell, one in itertools.islice(zip(labels, numbers, strict=True), MOST_SHOWN)
     ]
-    header = [*shown.names, "people", f"from ({percent(as_confidence(confidence))})", "to"]
+    header = [*shown.names, shown.offer.counted, f"from ({percent(as_confidence(confidence))})", "to"]
     beyond = shown.values.size - len(lines)
     more = [f"and {several(beyond, 'cell')} more"] if beyond else []
     return "\n".join([table(header, lines, left=len(shown.names)), *more])

@@ -11,6 +11,7 @@ from doors.server.doors import make_folder, serving
 from doors.server.pages import test_analysing_by_page as analysed
 from doors.server.pages.browsers import Looker
 from doors.server.pages.test_exploring_by_page import EXPLORED, open_explorer
+from doors.server.pages.test_patterns_by_page import DRAWN, PATTERNS
 from doors.server.pages.test_publishing_by_page import CHOSEN, OFFER, publish
 from doors.server.pages.test_saved_by_page import ASKED, board_of, press, save
 from doors.server.pages.test_synthesizing_by_page import synthesize
@@ -122,6 +123,9 @@ def states(pages) -> list[str]:
     places += [explorer, f"{explorer}?c={to_link(WOMEN)}"]
     places += [f"{P}/comparisons/{analyse(cleo, 'compare', analysed.COMPARED)}"]
     places += [board_published(cleo)]
+    places += [f"{P}/survivals/{analyse(cleo, 'survival', DRAWN)}"]
+    fields, _, _ = PATTERNS["k_means"]
+    places += [f"{P}/studies/{analyse(cleo, 'study', {'chosen': '1', 'of': 'k_means', **fields})}"]
     saved = [(name, one) for name, one in ASKED.items() if name != "mean"]
     assert {save(cleo, one, name).status_code for name, one in saved} == {303}
     places.append(press(cleo, board_of(cleo)).headers["location"])

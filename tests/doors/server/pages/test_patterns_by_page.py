@@ -156,6 +156,10 @@ def test_what_programs_published_and_asked_has_its_pages_too(pages, budget) -> N
         session.explorer("patient", ["sex", "smoker"], questions=10, **{budget.currency: "1"})
         for _ in range(2):  # the second time it is free, and stands in no entry of the ledger
             session.ask(lw.mean("patient", "bmi", where="smoker"), epsilon="0.1")
+            session.choose(
+                {"asthma": lw.count("patient", "smoker"), "old": lw.count("patient", "age > 80")}, epsilon="0.1"
+            )
+            session.ask({"men": lw.count("patient", "sex = 'M'"), "all": lw.count("patient")}, epsilon="0.1")
         board = {"name": "visits", "period": "day", "first": "2020-01-01", "releases": 2}
         session.dashboard(lw.count("visit"), **board, **{budget.currency: "0.3"})
     history = ana.get(f"{P}/history")
@@ -164,7 +168,8 @@ def test_what_programs_published_and_asked_has_its_pages_too(pages, budget) -> N
         shown = ana.client.get(place, follow_redirects=True)
         assert shown.status_code == 200, (place, text_of(shown))
     assert any("/dashboards/" in place for place in places)
-    assert "Mean of bmi, in patient where smoker." in text_of(history)
+    for told in ("Mean of bmi, in patient where smoker.", "Best of: asthma, old."):
+        assert told in text_of(history)
     for form in ("publish", "synthetic", "explore"):
         assert "sex, smoker" in text_of(ana.get(f"{P}/{form}"))
     assert "columns = [&#34;sex&#34;, &#34;smoker&#34;]" in "".join(

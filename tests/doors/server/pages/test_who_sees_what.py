@@ -40,6 +40,7 @@ SEES = {
     f"{P}/streams": ASK,
     f"{P}/saved": ASK,
     f"{P}/saved/board": ASK,
+    f"{P}/saved/choose": ASK,
     f"{P}/history": ASK,
     "/custody": OVERSEE,
     f"{P}/custody": OVERSEE,

@@ -11,6 +11,8 @@ TOKEN: Final = "YOUR_TOKEN"  # noqa: S105 - the word that stands where a token g
 
 def kind_of(question: dict[str, Any]) -> str:
     """Return which kind of question it was, as the builder calls it; other kinds by their own name."""
+    if question["ask"] == "best_of":
+        return "choice"
     if question["ask"] != "count":
         return question["ask"] if question["ask"] in {"funnel", "sql"} else "other"
     return {0: "count", 1: "groups"}.get(len(question.get("by", [])), "grid")
@@ -49,13 +51,16 @@ def python_of(address: str, population: str, body: dict[str, Any]) -> str:
         return f"{opened}answer = session.ask(" + (
             f"{text}, {words})" if lines == text else f"{lines},\n    {words},\n)"
         )
-    if question["ask"] == "together":
+    if "questions" in question:
+        verb = "choose" if question["ask"] == "best_of" else "ask"
         asked = ",\n    ".join(f"{json.dumps(name)}: {_call(one)}" for name, one in question["questions"].items())
-        return f"{opened}answer = session.ask({{\n    {asked},\n}}, {paid})"
+        return f"{opened}answer = session.{verb}({{\n    {asked},\n}}, {paid})"
     return f"{opened}answer = session.ask({_call(question)}, {paid})"
 
 
 def _call(question: dict[str, Any]) -> str:
+    if question["ask"] == "sql":
+        return _literal(question["text"])
     statistic = STATISTICS[question["ask"]]
     places = ("table", *statistic.names)
     given = [_literal(question[name]) for name in places]
@@ -124,9 +129,13 @@ def words_of_question(question: dict[str, Any]) -> str:
 
     >>> words_of_question({"ask": "mean", "table": "patient", "of": "bmi", "where": "smoker", "by": ["sex"]})
     'mean of bmi, in patient where smoker, by sex'
+    >>> words_of_question({"ask": "best_of", "questions": {"asthma": {}, "stroke": {}}})
+    'best of: asthma, stroke'
     """
     if question["ask"] in {"sql", "funnel", "count"}:
         return sql_text(question)
+    if "questions" in question:
+        return f"{question['ask'].replace('_', ' ')}: {', '.join(question['questions'])}"
     of = ", ".join(str(question[name]) for name in STATISTICS[question["ask"]].names)
     where = f" where {question['where']}" if question.get("where") else ""
     by = ", by " + ", ".join(map(_by_sql, question["by"])) if question.get("by") else ""

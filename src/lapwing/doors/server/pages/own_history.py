@@ -298,7 +298,8 @@ def _short(visit: PageVisit, answer: Answer) -> str:
         cell = rows[0].cells[answer.columns[0]]
         between = between_text(visit.say, cell.low, cell.high)
         return f"{people(answer.value)}, {between or off_by(visit.say, margin, unit)}"
-    off = "" if margin is None else f" {off_by(visit.say, margin, unit)}"
+    is_number = not isinstance(answer.value, str) if is_single else True  # a name that was chosen is off by nothing
+    off = "" if margin is None or not is_number else f" {off_by(visit.say, margin, unit)}"
     if is_single and not answer.keys:
         return f"{number(answer.value) or '–'}{off}"
     return f"{visit.say('count.rows', n=len(rows))}{off}"

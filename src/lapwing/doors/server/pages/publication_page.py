@@ -207,7 +207,7 @@ def call_of(verb: str, body: Mapping[str, Any]) -> str:
     words += [json.dumps(body["marginals"])] if "marginals" in body else []
     words += [f"{name}={json.dumps(str(given))}" for name, given in body["price"].items()]
     words += [f"{name}=True" for name in ("non_negative", "whole") if body.get(name)]
-    words += [f"{name}={json.dumps(body[name])}" for name in ("up_to", "planned_for") if name in body]
+    words += [f"{name}={json.dumps(body[name])}" for name in ("rows", "up_to", "planned_for") if name in body]
     return f"{opening}made = session.{verb}({', '.join(words)})"
 
 

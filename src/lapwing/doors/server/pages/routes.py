@@ -17,6 +17,7 @@ from lapwing.doors.server.identities import Identities
 from lapwing.doors.server.pages import (
     answer_pages,
     asking,
+    choose_page,
     compare_page,
     custody,
     explorer_page,
@@ -87,6 +88,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *study_page.PAGES,
     *survival_page.PAGES,
     *saved_pages.PAGES,
+    *choose_page.PAGES,
     Page(path=P + "/answers/{key}", show=answer_pages.show_answer, operation="answer"),
     Page(path=P + "/answers/{key}/csv", show=answer_pages.save_csv, operation="answer"),
     Page(path=P + "/answers/{key}/json", show=answer_pages.save_json, operation="answer"),

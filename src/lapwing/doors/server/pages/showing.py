@@ -64,7 +64,7 @@ async def show_answer_page(
         is_single=is_single,
         is_ranked=is_ranked,
         has_bounds=all(cell.low is not None for row in rows for cell in row.cells),
-        off=_off(visit, answer, rows, margin) if is_single else "",
+        off=_off(visit, answer, rows, margin) if is_single and kind != "choice" else "",
         is_near_zero=_is_near_zero(rows, answer, margin, is_single=is_single),
         is_below_zero=set(answer["unit"].values()) == {"people"} and not is_single and _is_below_zero(rows),
         axes=[one.title for one in _fields(visit, question)] if kind in {"grid", "groups"} else [],
