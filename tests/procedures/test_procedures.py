@@ -211,7 +211,13 @@ def odd_rows():
 
 @pytest.mark.one_budget("no noise is drawn")
 @pytest.mark.parametrize(
-    "centres", [((0, 0), (1024, 800)), ((5, 5), (5, 5), (500, 3)), ((700, 30), (3, 20), (512, 400))]
+    "centres",
+    [
+        ((0, 0), (1024, 800)),
+        ((5, 5), (5, 5), (500, 3)),
+        ((700, 30), (3, 20), (512, 400)),
+        ((400, 400), (600, 600)),  # somebody is as near to the one as to the other
+    ],
 )
 def test_nobody_is_in_two_cells_and_one_person_moves_no_more_than_is_paid_for(budget, centres, odd_rows) -> None:
     del budget
