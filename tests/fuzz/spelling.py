@@ -24,7 +24,7 @@ _MOMENTS = {
 
 def in_sql(question, population):
     """Return a SELECT that asks `question`, or None where SQL cannot."""
-    if not question.table:
+    if not question.table or getattr(question, "sketch", None) is not None:  # SQL has no word for a sketch
         return None
     table = population.table(question.table)
     spell = Speller(population, table)
