@@ -258,6 +258,7 @@ def test_a_dashboard_of_a_table_that_is_forbidden_hides_no_other(workspace, budg
     assert [one.name for one in dashboards_of(ann)] == ["first", "other"]
     ledger.administration.limit_analyst("ward", "ann", tables=["visit"], most=None)
     assert [one.name for one in dashboards_of(ann)] == ["first"]
+    ledger.administration.limit_analyst("ward", "ann", tables=None, most=None)  # as its settings say: others open it
 
 
 REFUSED = [

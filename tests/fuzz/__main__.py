@@ -25,6 +25,7 @@ NAMES = (
     "truth",
     "keys",
     "cost",
+    "losses",
 )
 FUZZERS = tuple(name for name in NAMES if find_spec(f"fuzz.{name}"))
 

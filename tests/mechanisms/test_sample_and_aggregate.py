@@ -51,7 +51,7 @@ def test_a_score_is_how_unevenly_a_place_parts_the_numbers() -> None:
 
 
 def test_a_chunk_sees_its_own_people_and_everybody_is_in_one() -> None:
-    rows = np.arange(3000).reshape(-1, 1)
+    rows = np.arange(3000)[::-1].reshape(-1, 1)
     seen = []
 
     def noted(chunks):

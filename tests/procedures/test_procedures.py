@@ -157,6 +157,8 @@ def test_a_procedure_is_one_charge_of_its_preview_and_is_read_back_for_nothing(n
     assert len(ledger.bookings("clinic", at_most=9)) == 1
     assert first.facts()
     verify(ledger)
+    ledger.administration.advance_version("clinic", "patients")
+    assert ASK[name](clinic, epsilon="0.5").receipt.name != first.receipt.name, "of new data it is another one"
 
 
 @pytest.mark.one_budget("the price is in epsilon")
@@ -211,7 +213,13 @@ def odd_rows():
 
 @pytest.mark.one_budget("no noise is drawn")
 @pytest.mark.parametrize(
-    "centres", [((0, 0), (1024, 800)), ((5, 5), (5, 5), (500, 3)), ((700, 30), (3, 20), (512, 400))]
+    "centres",
+    [
+        ((0, 0), (1024, 800)),
+        ((5, 5), (5, 5), (500, 3)),
+        ((700, 30), (3, 20), (512, 400)),
+        ((400, 400), (600, 600)),  # somebody is as near to the one as to the other
+    ],
 )
 def test_nobody_is_in_two_cells_and_one_person_moves_no_more_than_is_paid_for(budget, centres, odd_rows) -> None:
     del budget

@@ -13,6 +13,7 @@ import lapwing as lw
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.ledger.replay import verify
 from lapwing.publishing.measurements import GaussianResiduals, GeometricCover
+from lapwing.publishing.publish import published_before
 from lapwing.queries.limits import MOST_NUMBERS
 from lapwing.vocabulary.errors import (
     BadQuestionError,
@@ -82,7 +83,9 @@ def test_the_same_publication_is_read_back_by_anybody_later_and_costs_nothing(cl
 
 def test_new_data_is_published_anew(clinic, ledger, budget) -> None:
     first = clinic.publish(PATIENTS, COLUMNS, **offer(budget))
+    assert published_before(clinic, first.offer).released == first.released
     ledger.administration.advance_version("clinic", PATIENTS)
+    assert published_before(clinic, first.offer) is None, "what is free is of the data as it is"
     second = clinic.publish(PATIENTS, COLUMNS, **offer(budget))
     assert second.name != first.name
     assert (first.versions[PATIENTS], second.versions[PATIENTS]) == (1, 2)

@@ -15,6 +15,7 @@ from lapwing.ledger.replay import verify
 from lapwing.publishing.population_model import PopulationModel
 from lapwing.publishing.saved_synthesis import replayed
 from lapwing.publishing.stages import GaussianPlan, PurePlan
+from lapwing.publishing.synthesis_again import synthesized_as
 from lapwing.vocabulary.codec import digest, to_record
 from lapwing.vocabulary.errors import (
     BadQuestionError,
@@ -101,7 +102,10 @@ def test_a_key_stands_for_one_synthesis_and_new_data_for_another(clinic, ledger,
     with pytest.raises(RequestConflictError):
         clinic.synthesize(PATIENTS, COLUMNS[:2], key="k", **offer(budget, "0.5"))
     plain = clinic.synthesize(PATIENTS, COLUMNS, **offer(budget, "0.5"))
+    asked = clinic.preview_synthesize(PATIENTS, COLUMNS, **offer(budget, "0.5")).offer
+    assert synthesized_as(clinic, asked) in {first.name, plain.name}
     ledger.administration.advance_version("clinic", PATIENTS)
+    assert synthesized_as(clinic, asked) is None, "what is free is of the data as it is"
     second = clinic.synthesize(PATIENTS, COLUMNS, **offer(budget, "0.5"))
     assert second.name != plain.name
     assert (plain.versions[PATIENTS], second.versions[PATIENTS]) == (1, 2)

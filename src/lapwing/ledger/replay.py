@@ -7,9 +7,12 @@ the next entry starts from the claimed state, once that was checked to be no lar
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from functools import partial
+from itertools import takewhile
+from typing import Any, Final, NamedTuple
 
 from lapwing.accounting.filters.account import (
     Account,
@@ -39,12 +42,16 @@ from lapwing.ledger.claims import (
     units_of_one,
     units_of_round,
 )
+from lapwing.ledger.database import Database
 from lapwing.ledger.entries import Entry, Receipt, check_chain, recall_digest
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.reservation_states import MOST_ROUNDS, STREAM, IfLost, ReservationKind, kind_of
 from lapwing.ledger.states import Analyst, PopulationRecord
+from lapwing.ledger.store import Store
+from lapwing.ledger.transaction import Transaction
 from lapwing.vocabulary.codec import canonical, digest, from_record, to_record
 from lapwing.vocabulary.errors import LapwingError, LedgerDamagedError
+from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.results import Result
 
@@ -507,24 +514,114 @@ class Verification(Result):
         return f"{self.entries:,} entries{f', and {agree}' if self.receipts else ''}"
 
 
-def verify(ledger: Ledger, receipts: Iterable[Receipt] = (), progress: Progress | None = None) -> Verification:
+def verify(
+    ledger: Ledger, receipts: Iterable[Receipt] = (), progress: Progress | None = None, *, cores: int = 1
+) -> Verification:
     """Check everything there is to check, or fail with the number of the first entry that is wrong.
 
     `receipts` were kept outside the ledger: it must contain the entry of each, so it is neither older nor has another
-    past. `progress` is called with the number of entries checked so far and the number of all.
+    past. `progress` is called with the number of entries checked so far and the number of all. With several `cores`
+    the populations are divided among as many processes: each follows the whole chain, and does its charges again.
     """
+    as_int("cores", cores)
     shown = list(receipts)
     for receipt in shown:
         ledger.require(receipt)
     ledger.store.inspect()
-    replay = Replay()
     with ledger.store.reading() as transaction:
-        for entry in check_chain(
-            transaction.ledger, transaction.entries(), last=transaction.last, head=transaction.head
-        ):
+        end, parts = transaction.receipt, _parts(transaction, cores)
+        others = frozenset[str]().union(*parts)
+        with ExitStack() as stack:
+            beside = _beside(ledger.store.database, end, parts, stack) if parts else []
+            here = partial(_replayed, transaction, end, lambda name: name not in others, progress)
+            require_whole(transaction, _all([here, *beside]))
+        return Verification(entries=end.seq, head=end, receipts=len(shown))
+
+
+@frozen()
+class Replayed:
+    """What a part of a ledger has that no other part may have, and what the index of answers must find of it."""
+
+    reservations: frozenset[str]
+    recalls: frozenset[tuple[str, int, int]]
+
+
+def _parts(transaction: Transaction, cores: int) -> list[frozenset[str]]:
+    """Divide the populations, by their entries, among all cores but the first, which has whatever is in no part."""
+    sizes = {str(name): int(number) for name, number in transaction.all(_SIZES) if name}
+    parts: list[tuple[int, set[str]]] = [(0, set()) for _ in range(min(cores, max(1, len(sizes))))]
+    for name in sorted(sizes, key=lambda one: (-sizes[one], one)):
+        least = min(range(len(parts)), key=lambda one: parts[one][0])
+        parts[least] = parts[least][0] + sizes[name], parts[least][1] | {name}
+    return [frozenset(names) for _, names in parts[1:]]
+
+
+def _replayed(
+    transaction: Transaction, end: Receipt, is_mine: Callable[[str], bool], progress: Progress | None = None
+) -> Replayed:
+    """Follow the chain up to its `end`, and do again what is about some populations, or about none."""
+    replay = Replay()
+    entries = takewhile(lambda entry: entry.seq <= end.seq, transaction.entries())
+    for entry in check_chain(end.ledger, entries, last=end.seq, head=bytes.fromhex(end.hash)):
+        if is_mine(_population_of(entry)):
             replay.read(entry)
-            if progress:
-                progress(entry.seq, transaction.last)
-        if set(transaction.all("select digest, seq, place from recalls")) != replay.recalls:
-            raise LedgerDamagedError("the index of the answers of batches says something else than the entries")
-        return Verification(entries=transaction.last, head=transaction.receipt, receipts=len(shown))
+        if progress:
+            progress(entry.seq, end.seq)
+    return Replayed(reservations=frozenset(replay.reservations), recalls=frozenset(replay.recalls))
+
+
+def _population_of(entry: Entry) -> str:
+    """Return the population that an entry is about; nothing, if it is about none or makes no sense."""
+    try:
+        name = entry.record.get("population")
+    except (ValueError, AttributeError):
+        return ""
+    return name if isinstance(name, str) else ""
+
+
+def _beside(
+    database: Database, end: Receipt, parts: Sequence[frozenset[str]], stack: ExitStack
+) -> list[Callable[[], Replayed]]:
+    """Begin a process for each part; return what waits for the end of each."""
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - slow to load, and needed for this alone
+    from multiprocessing import get_context  # noqa: PLC0415
+
+    pool = stack.enter_context(ProcessPoolExecutor(len(parts), mp_context=get_context("spawn")))
+    return [pool.submit(replay_elsewhere, database, end, part).result for part in parts]
+
+
+def replay_elsewhere(database: Database, end: Receipt, part: frozenset[str]) -> Replayed:
+    """Do a part of the ledger again, in a process of its own; what is about no population concerns every part."""
+    store = Store(database)
+    try:
+        with store.reading() as transaction:
+            return _replayed(transaction, end, lambda name: name in part or not name)
+    finally:
+        store.close()
+
+
+def _all(parts: Iterable[Callable[[], Replayed]]) -> list[Replayed]:
+    """Return all parts; if some are damaged, fail with the first entry that is wrong in any of them."""
+    done, wrong = list[Replayed](), list[LedgerDamagedError]()
+    for part in parts:
+        try:
+            done.append(part())
+        except LedgerDamagedError as error:
+            wrong.append(error)
+    if wrong:
+        raise min(wrong, key=lambda error: error.seq or float("inf"))
+    return done
+
+
+def require_whole(transaction: Transaction, parts: Sequence[Replayed]) -> None:
+    """Refuse parts that are right by themselves and not together."""
+    opened = [name for part in parts for name in part.reservations]
+    if len(set(opened)) != len(opened):
+        twice = min(name for name in opened if opened.count(name) > 1)
+        raise LedgerDamagedError(f"stream {twice!r} was opened in two populations")
+    said = frozenset[tuple[str, int, int]]().union(*(part.recalls for part in parts))
+    if set(transaction.all("select digest, seq, place from recalls")) != said:
+        raise LedgerDamagedError("the index of the answers of batches says something else than the entries")
+
+
+_SIZES: Final = "select coalesce(record ->> 'population', ''), count(*) from entries group by 1"
