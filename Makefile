@@ -100,7 +100,7 @@ clean:      ## forget all environments
 	@touch $@
 
 .venv/dev: .venv/run
-	@$(INSTALL) --python $(BIN)/python -c constraints.txt -e '.[plots,postgres,spark,server,sign-in]' --group dev
+	@$(INSTALL) --python $(BIN)/python -c constraints.txt -e '.[plots,postgres,spark,spark-connect,server,sign-in]' --group dev
 	@touch $@
 
 # The pages are read by a real browser, Debian's. Where it cannot be had, this file says so, and so does every run.
@@ -114,7 +114,7 @@ clean:      ## forget all environments
 	@$(BIN)/uv venv --quiet --clear --python $(PYTHON313) .venv-313 || { \
 	  echo 'NOT TESTED on Python 3.13: there is none here, and uv could not fetch one.'; \
 	  echo 'Install it, or say: make test-313 PYTHON313=/path/to/python3.13'; exit 1; }
-	@$(INSTALL) --python .venv-313/bin/python -c constraints.txt -e '.[plots,postgres,spark,server,sign-in]' --group dev
+	@$(INSTALL) --python .venv-313/bin/python -c constraints.txt -e '.[plots,postgres,spark,spark-connect,server,sign-in]' --group dev
 	@touch $@
 
 bench-learning: BENCH_PYTHON = .venv-learning/bin/python
@@ -135,6 +135,11 @@ bench-surveys: .venv-ldp/ready
 bench-width: bench-surveys bench-graphs bench-width_bayes bench-learning
 
 bench-queries: .venv-smartnoise/ready .venv-tumult/ready
+
+# Spark is the product's own extra, and its Java comes with what the tests need.
+bench-scale: bench-scale_spark
+bench-scale_spark: BENCH_PYTHON = .venv/bin/python
+bench-scale_spark: .venv/dev
 
 bench-publishing: .venv-private-pgm/ready
 

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from _pytest.doctest import DoctestModule
@@ -16,6 +17,7 @@ from xdist.scheduler import LoadScopeScheduling
 import lapwing as lw
 import spark_session
 from budgets import KINDS, PURE, KindOfBudget
+from lapwing.engines.spark_connect import session_at
 from omop_clinic import make_omop
 from postgres_server import PostgresServer, running, where_there_is_room
 
@@ -150,3 +152,17 @@ def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
         pytest.fail(f"{request._pyfuncitem.name} starts Spark: its name, or that of its case, has to say so")
     with spark_session.running(spark_session.FOR_TINY_TABLES) as session:
         yield session
+
+
+@pytest.fixture(scope="session")
+def spark_server(spark: SparkSession) -> str:
+    """The address of Spark Connect in the Java of the run's session, on loopback only."""
+    return f"sc://127.0.0.1:{spark_session.serve(spark)}"
+
+
+@pytest.fixture(scope="session")
+def spark_remote(spark_server: str) -> Iterator[Any]:
+    """One session of Spark Connect for the whole run."""
+    session = session_at("tests", spark_server)
+    yield session
+    session.stop()

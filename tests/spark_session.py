@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -59,6 +60,8 @@ def running(settings: Mapping[str, str]) -> Iterator[SparkSession]:
             "spark.local.dir": folder,
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.host": "127.0.0.1",
+            "spark.connect.grpc.binding.address": "127.0.0.1",  # it would listen on all, without a password
+            "spark.connect.grpc.binding.port": str(_free_port()),
         }
         for name, value in (given | dict(settings)).items():
             builder = builder.config(name, value)
@@ -68,6 +71,18 @@ def running(settings: Mapping[str, str]) -> Iterator[SparkSession]:
             yield session
         finally:
             session.stop()
+
+
+def serve(session: SparkSession) -> int:
+    """Let the Java of a session serve Spark Connect too, as long as it lives, on loopback only; return the port."""
+    context = session.sparkContext
+    session._jvm.org.apache.spark.sql.connect.service.SparkConnectService.start(context._jsc.sc())
+    return int(context.getConf().get("spark.connect.grpc.binding.port"))
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return int(found.getsockname()[1])
 
 
 @contextlib.contextmanager

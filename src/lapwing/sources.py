@@ -15,6 +15,7 @@ from urllib.parse import unquote
 
 from lapwing.engines.duckdb import DuckDB, DuckDBTable, columns_of_file
 from lapwing.engines.engine import Engine
+from lapwing.engines.spark_connect import RemoteSpark, session_at
 from lapwing.queries.catalogue.population import Population
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError, RegistrationError
 from lapwing.vocabulary.frozen import frozen
@@ -25,6 +26,7 @@ DATABASES: Final = (".duckdb", ".db")
 _IN_A_URL: Final = re.compile(r"[a-z]+://[^?]*:[^?]*@")
 _AS_A_WORD: Final = re.compile(r"(password|secret)\s*=")
 _URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*)(?=/|$))?(/.*|$)")  # file:/x is one, too, to Hadoop
+_TOKEN_FILE: Final = re.compile(r"(;token_file=)([^;]*)")
 _PATTERN: Final = re.compile(r"[{}\[\]*?\\]")
 
 
@@ -210,35 +212,48 @@ class PostgresSource(TableSource):
 
 @frozen()
 class SparkSource(TableSource):
-    """A table that Apache Spark knows by its name, or, where that has a /, a Parquet file or folder that it reads."""
+    """A table that Apache Spark knows by its name, or, where that has a /, a Parquet file or folder that it reads.
+
+    `remote` is the address of a server of Spark Connect; without one it is the Spark of this process.
+    """
 
     engine: ClassVar[str] = "spark"
     written: ClassVar[str] = '{ spark = "name" }'
-    entries: ClassVar[Mapping[str, Any]] = {"spark": ...}
+    entries: ClassVar[Mapping[str, Any]] = {"spark": ..., "remote": ""}
     table: str
+    remote: str = field(default="", repr=False)
 
     @classmethod
     def from_settings(cls, given: Mapping[str, str], folder: Path) -> "SparkSource":
         """Read the name of the table, or where the files are."""
-        name = given["spark"]
+        name, remote = given["spark"], given["remote"]
+        if remote:
+            RemoteSpark.read(remote)
+            remote = _TOKEN_FILE.sub(lambda found: found[1] + os.path.join(folder, found[2]), remote)  # noqa: PTH118
         if not name:
             raise ParameterError("spark", name, reason="is empty", remedy=f"write {cls.written}")
         if "/" not in name:
             if "`" in name:
                 raise ParameterError("spark", name, reason="has backquotes", remedy="write the name without them")
-            return SparkSource(table=name)
+            return SparkSource(table=name, remote=remote)
         is_url = _URL.fullmatch(name) is not None
         whole = name if is_url else os.path.join(folder, name)  # noqa: PTH118 - it keeps the /
         if _PATTERN.search(whole):  # Spark would read all files that match: each file would have many names
             shown = "an address" if is_url else whole  # which may hold a password
             remedy = "name one file, or the folder that holds all of them"
             raise ParameterError("spark", shown, reason="has a character {}[]*?\\ of a pattern", remedy=remedy)
-        return SparkSource(table=whole)
+        return SparkSource(table=whole, remote=remote)
 
     def entry(self, folder: Path) -> dict[str, str]:  # noqa: ARG002 - files are named from the root on
-        """Return the name, the address, or the whole path."""
+        """Return the name, the address, or the whole path, and the server."""
         is_path = "/" in self.table and not _URL.fullmatch(self.table)
-        return {"spark": str(_in_hadoop(self.table).resolve()) if is_path else self.table}
+        place = {"spark": str(_in_hadoop(self.table).resolve()) if is_path else self.table}
+        return {**place, "remote": self.remote} if self.remote else place
+
+    @property
+    def database(self) -> tuple[str, ...]:
+        """The server, where there is one."""
+        return (self.engine, RemoteSpark.read(self.remote).place) if self.remote else (self.engine,)
 
     def place(self, folder: Path) -> tuple[str, ...]:
         """Return the whole name, whose case Spark ignores; or the file, the same for whichever engine reads it.
@@ -272,9 +287,21 @@ class SparkSource(TableSource):
             name: one.table if "/" in one.table else driver.SparkTable(**one.whole_name)
             for name, one in sources.items()
         }
+        remote = next(iter(sources.values())).remote
+        if remote:
+            return _over_connect(driver, population, tables, remote, _without_files(how))
         session = driver.session_of_this_process(population.name)
         engine: Engine = driver.Spark(population, tables, session, **_without_files(how))
         return engine
+
+
+def _over_connect(driver: Any, population: Population, tables: Any, remote: str, how: Mapping[str, Any]) -> Engine:
+    session = session_at(population.name, remote)
+    try:
+        engine: Engine = driver.Spark(population, tables, session, **how)
+    finally:
+        session.stop()  # the engine has one of its own
+    return engine
 
 
 Source: TypeAlias = TableSource

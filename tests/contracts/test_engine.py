@@ -1,7 +1,7 @@
 """What every engine promises: the same whole numbers as the oracle, for every question, over data made to hurt.
 
-Each test runs on every engine of `workbenches.ENGINES`. The hand-made cases say what a meaning *is*; the generated ones
-say that all engines share it.
+Each test runs on every engine of `workbenches.ENGINES`, and on Spark a second time, over Spark Connect. The hand-made
+cases say what a meaning *is*; the generated ones say that all engines share it.
 """
 
 import math
@@ -18,7 +18,7 @@ import lapwing as ask
 from draws import drawn_for
 from engines.clinic import HOSTILE, clinic, rows_of_anyone
 from engines.rows_in_memory import RowsInMemory
-from engines.workbenches import ENGINES
+from engines.workbenches import CONNECT, ENGINES
 from lapwing.queries.algebra.aggregate import Aggregate, ClippedSumPerPerson, mark, text_number
 from lapwing.queries.algebra.predicate import ALWAYS
 from lapwing.queries.algebra.term import OnGrid, Rounded
@@ -29,13 +29,14 @@ from lapwing.vocabulary.exact import Sensitive
 from lapwing.vocabulary.guarantee import PrivacyUnit
 from queries.asked import QUESTIONS
 
+BENCHES = ENGINES | CONNECT
 CLINIC, TEXT_KEYS = clinic(), clinic(KeyType.TEXT, salt=7)
 EMPTY = {table.name: [] for table in CLINIC.tables}
 
 
-@pytest.fixture(scope="module", params=ENGINES)
+@pytest.fixture(scope="module", params=BENCHES)
 def bench(request):
-    with ENGINES[request.param](CLINIC, request) as bench:
+    with BENCHES[request.param](CLINIC, request) as bench:
         yield bench
 
 
@@ -70,11 +71,11 @@ def people(bench, where, patients=(), visits=(), codes=()):
     return number
 
 
-@pytest.mark.parametrize("name", [name for name in ENGINES if name != "rows"])
+@pytest.mark.parametrize("name", [name for name in BENCHES if name != "rows"])
 @pytest.mark.parametrize("population", [CLINIC, TEXT_KEYS], ids=["integer keys", "text keys"])
 def test_engines_agree_with_the_oracle_on_generated_plans(name, population, request) -> None:
     asked = 0
-    with ENGINES[name](population, request) as bench:
+    with BENCHES[name](population, request) as bench:
 
         @drawn_for(name, population.tables[0].key_type)
         @settings(max_examples=bench.corpus, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -462,9 +463,9 @@ ODD = Population(
 )
 
 
-@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("name", BENCHES)
 def test_odd_names_are_only_names(name, request) -> None:
-    with ENGINES[name](ODD, request) as bench:
+    with BENCHES[name](ODD, request) as bench:
         bench.load({odd: [{f"{odd} key": i, f"{odd} x": "ab"[i]} for i in range(2)] for odd in ODD_NAMES})
         for odd, other in pairwise(ODD_NAMES):
             where = (ask.col(f"{odd} x") == "a") & ask.has(other, ask.col(f"{other} x") == "a")

@@ -16,6 +16,7 @@ from engines.workbenches import ENGINES, DuckDBBench
 from lapwing.engines.cohorts import BitmapCache
 from lapwing.engines.dialect import Writer
 from lapwing.engines.emitter import MOST_FACTS, Fact
+from lapwing.engines.engine import BITMAP_MEMORY
 from lapwing.queries.algebra.predicate import ALWAYS, NEVER
 from lapwing.queries.catalogue.population import KeyType
 from lapwing.queries.planning.planner import plan
@@ -55,12 +56,14 @@ class Watched(DuckDBBench):
 
 @pytest.mark.parametrize("name", [name for name in ENGINES if name != "rows"])
 @pytest.mark.parametrize("population", [CLINIC, TEXT_KEYS], ids=["integer keys", "text keys"])
-def test_many_cohorts_are_the_numbers_of_each(name, population, request) -> None:
+@pytest.mark.parametrize("memory", [BITMAP_MEMORY, 1], ids=["bitmaps", "by cells"])
+def test_many_cohorts_are_the_numbers_of_each(name, population, memory, request) -> None:
     version = asked = 0
     tables = [table.name for table in population.tables]
     wheres = {table.name: st.none() | conditions(table) for table in population.tables}
     question = st.sampled_from(tables).flatmap(lambda table: st.builds(ask.count, st.just(table), wheres[table]))
     with ENGINES[name](population, request) as bench:
+        bench._bitmap_memory = memory
 
         @drawn_for(name, population.tables[0].key_type)
         @settings(max_examples=1 + 2 * bench.examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -93,6 +96,45 @@ def test_a_stream_of_cohorts_reads_the_table_once_for_62_atoms() -> None:
         assert len(engine.statements) == 3
         each = [engine.number(aggregate).open_for_release() for aggregate in cohorts(wheres[::50])]
         assert each == answers[::50]
+
+
+@pytest.mark.parametrize("apart", [True, False], ids=["one row a person", "several"])
+def test_a_thousand_cohorts_of_a_table_of_any_size_are_one_statement(apart) -> None:
+    cities = [None, "a", "b", "c", "B"]
+    rows = [patient(i if apart else i % 400, age=i % 120, city=cities[i % 5], bmi=i % 50 + 0.5) for i in range(500)]
+    rows += [] if apart else [patient(None, age=3)]
+    wheres = [
+        f"age >= {i % 17 * 5} and city in ({places}) {joined} bmi < {i % 9 + 20}"
+        for i in range(170)
+        for places in ("'a'", "'a', 'B'", "'zzz', 'b'")
+        for joined in ("and", "or")
+    ]
+    wheres += [
+        "not (age between 20 and 29)",
+        "city not in ('a', 'c')",
+        "not (city <> 'b')",
+        None,
+        "age < 3 and age > 5",
+    ]
+    with Watched(bitmap_memory=1).load({**EMPTY, "patients": rows}) as engine, Watched() as bitmaps:
+        answers = numbers(engine, cohorts(wheres))
+        assert len(engine.statements) == 2  # how many rows there are, and this one
+        assert ("BIT_OR" in engine.statements[1]) != apart
+        assert answers == numbers(bitmaps.load({**EMPTY, "patients": rows}), cohorts(wheres))
+    assert len(set(answers)) > 20
+
+
+def test_how_cohorts_are_counted_does_not_depend_on_the_rows() -> None:
+    wheres = [f"age < {i} and city = '{i % 7}'" for i in range(60)]
+    told = []
+    for people in (1, 2, 300):
+        rows = [patient(i % 7, age=i % 120, city=str(i % 5)) for i in range(people)] + [patient(1000, age=1)]
+        with Watched(bitmap_memory=1) as engine:
+            engine.load({**EMPTY, "patients": rows})
+            engine._one_row = set()
+            numbers(engine, cohorts(wheres))
+            told.append(engine.statements)
+    assert told[0] == told[1] == told[2]
 
 
 def test_more_atoms_than_bits_take_more_statements() -> None:

@@ -3,6 +3,7 @@
 import io
 import logging
 import math
+import os
 import time
 from datetime import date
 from decimal import Decimal
@@ -479,3 +480,43 @@ def test_no_value_is_printed_when_a_statement_fails_and_the_host_still_sees_its_
         assert "hunter" in heard.getvalue(), "what is the host's is logged as before"
     finally:
         logger.removeHandler(handler)
+
+
+ONE_EACH = patients(COLUMNS[0])
+
+
+def test_files_that_hold_one_row_a_person_are_trusted_as_long_as_they_are_what_was_seen(spark, tmp_path) -> None:
+    path, reasons = tmp_path / "patients.parquet", []
+    pq.write_table(DATA, path)
+    with Spark(ONE_EACH, {"patients": path}, spark, on_failure=reasons.append) as engine:
+        assert engine._one_row == {"patients"}
+        assert counted(engine, ONE_EACH, "age >= 18") == 2
+        assert engine.identities_now() == engine.identities
+        before = path.stat()
+        twice = DATA.set_column(0, "pid", pa.array([1, 1, 1, 1]))  # as long as it was
+        pq.write_table(twice, path)
+        os.truncate(path, path.stat().st_size)
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 10**9))
+        assert engine.identities_now() != engine.identities, "seen before anything is charged"
+        with pytest.raises(EngineError):
+            counted(engine, ONE_EACH, "age >= 18")
+    assert len(reasons) == 1
+
+
+@pytest.mark.parametrize("keys", [[1, 2, 3, 3], [1, 2, 3, None]], ids=["twice", "nobody's"])
+def test_files_that_do_not_hold_one_row_a_person_are_not_trusted(spark, keys, tmp_path) -> None:
+    pq.write_table(DATA.set_column(0, "pid", pa.array(keys, pa.int64())), tmp_path / "patients.parquet")
+    with Spark(ONE_EACH, {"patients": tmp_path / "patients.parquet"}, spark) as engine:
+        assert engine._one_row == set()
+        assert counted(engine, ONE_EACH) == 3
+    with Spark(ONE_EACH, {"patients": spark.createDataFrame(DATA)}, spark) as engine:
+        assert engine._one_row == set(), "of a data frame nobody knows when it changes"
+
+
+def test_a_file_that_comes_beside_those_that_were_listed_is_not_read_and_changes_nothing(spark, tmp_path) -> None:
+    pq.write_table(DATA, tmp_path / "one.parquet")
+    with Spark(ONE_EACH, {"patients": tmp_path}, spark) as engine:
+        pq.write_table(DATA, tmp_path / "two.parquet")
+        assert engine._one_row == {"patients"}
+        assert counted(engine, ONE_EACH) == 4
+        assert engine.identities_now() == engine.identities

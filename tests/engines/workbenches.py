@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 import psycopg
 from psycopg import sql
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from engines.clinic import arrow_tables, arrow_type
 from engines.parquet_writers import number_of, write_parquet
@@ -108,7 +109,7 @@ class SparkBench(Spark):
     examples, corpus = 1, 4  # a fifth of a second for every question: few, of every kind
 
     def __init__(self, population, session, **options):
-        self.given, self.folder, self.loads = session, TemporaryDirectory(), count()
+        self.given, self.folder, self.loads, self.turns = session, TemporaryDirectory(), count(), count()
         empty = {table.name: [] for table in population.tables}
         super().__init__(population, self.frames(population, empty), session, **options)
 
@@ -117,7 +118,8 @@ class SparkBench(Spark):
 
     def frame(self, name, arrow):
         if name != "patients" or number_of(arrow) // 100 % 3:  # files take several times as long as rows in memory
-            return self.given.createDataFrame(arrow)
+            schema = None if arrow.num_rows else from_arrow_schema(arrow.schema)  # Spark Connect infers none of nothing
+            return self.given.createDataFrame(arrow, schema)
         place = f"{self.folder.name}/{next(self.loads)}.parquet"  # Spark remembers how long a file was
         write_parquet(arrow, place)
         return self.given.read.parquet(place)
@@ -129,7 +131,15 @@ class SparkBench(Spark):
     def load(self, tables):
         for name, frame in self.frames(self._population, tables).items():
             frame.createOrReplaceGlobalTempView(self._views[name])
+        # As if it were in files that are pinned, every other time.
+        self._one_row = one_row_a_person(self._population, tables) if next(self.turns) % 2 else set()
         return self
+
+
+class ConnectBench(SparkBench):
+    """The same over Spark Connect: what is written is the same, so that few are enough."""
+
+    examples, corpus = 1, 1
 
 
 def as_reader(admin, dsn):
@@ -172,5 +182,9 @@ ENGINES = {
     "spark": lambda population, request: SparkBench(population, request.getfixturevalue("spark")),
 }
 """How to set up each engine; `request` is what pytest knows of the servers that run beside the tests."""
+CONNECT = {
+    "spark-connect": lambda population, request: ConnectBench(population, request.getfixturevalue("spark_remote"))
+}
+"""Spark once more, over Spark Connect: what is written for it is the same, how it is sent is not."""
 QUICK = ("rows", "duckdb")
 """Those that need no server."""

@@ -24,7 +24,7 @@ _MOMENTS = {
 
 def in_sql(question, population):
     """Return a SELECT that asks `question`, or None where SQL cannot."""
-    if not question.table:
+    if not question.table or getattr(question, "sketch", None) is not None:  # SQL has no word for a sketch
         return None
     table = population.table(question.table)
     spell = Speller(population, table)
@@ -70,6 +70,6 @@ def _statistic(question, key, spell):  # noqa: PLR0911 - one for each kind of qu
             return f"quantile_cont({spell.part(value)}, [{spell.part(tuple(map(Literal, at)))}])"
         case TopCategories(column=column):
             return quoted(column.name)
-        case CountDistinct(column=column, sketch=None):
+        case CountDistinct(column=column):
             return f"count(distinct {quoted(column.name)})"
     return None

@@ -157,6 +157,8 @@ def test_a_procedure_is_one_charge_of_its_preview_and_is_read_back_for_nothing(n
     assert len(ledger.bookings("clinic", at_most=9)) == 1
     assert first.facts()
     verify(ledger)
+    ledger.administration.advance_version("clinic", "patients")
+    assert ASK[name](clinic, epsilon="0.5").receipt.name != first.receipt.name, "of new data it is another one"
 
 
 @pytest.mark.one_budget("the price is in epsilon")

@@ -233,9 +233,8 @@ def test_another_table_under_the_same_version_is_refused_before_a_charge(swap, r
     with lw.open(quick_path) as clinic:
         clinic.ask(lw.count("patients"), epsilon=1)
         change(request, quick_path)
-        if place != "spark files":  # of which those are read that were there at the opening
-            with pytest.raises(RegistrationError, match=CHANGED):
-                clinic.ask(lw.count("patients", "age > 3"), epsilon=1)
+        with pytest.raises(RegistrationError, match=CHANGED):
+            clinic.ask(lw.count("patients", "age > 3"), epsilon=1)
     with lw.open(quick_path) as clinic:
         for act in (
             lambda: clinic.ask(lw.count("patients", "age > 3"), epsilon=1),

@@ -9,12 +9,13 @@ bitmaps of that table, and becomes a bitmap of this one; so thousands of such co
 What compares rows with one another, and other derived columns, are atoms that the database reads, once each.
 
 How a table is counted does not depend on one person's rows, for it shows in the time: on bitmaps, unless all its rows
-are too many for the memory. Then the database counts, a few cohorts at a time. Both give the same whole numbers.
+are too many for the memory. Then the database counts (`grouped_atoms`). Both give the same whole numbers.
 """
 
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from threading import Lock
 from typing import NamedTuple, TypeAlias
 
@@ -22,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.engines.emitter import MOST_COUNTS, MOST_FACTS, Fact
+from lapwing.engines.grouped_atoms import MOST_CELLS, MOST_IN_SETS, Cells, batches
 from lapwing.engines.rows_of_person import Integers, Look, Truths, look_of
 from lapwing.queries.algebra.derived import Beginning, Computed, PartOfDay, columns_read, inputs
 from lapwing.queries.algebra.predicate import ALWAYS, AllOf, AnyOf, HasRows, LacksRows, Predicate
@@ -30,6 +32,7 @@ from lapwing.queries.catalogue.column import DerivedColumn
 Bitmap: TypeAlias = NDArray[np.uint64]
 ReadSize: TypeAlias = Callable[[str], tuple[int, int]]
 ReadFacts: TypeAlias = Callable[[str, Sequence[Fact]], tuple[Integers, Integers]]
+ReadCells: TypeAlias = Callable[[str, Cells, Truths], Sequence[int]]
 ReadCounts: TypeAlias = Callable[[str, Sequence[Fact]], Sequence[int]]
 
 _PATIENCE = 3
@@ -49,14 +52,27 @@ class Cohorts:
     read_facts : given a table and at most 62 facts, the people of its rows and, as bits, which facts are true for each,
         in one and the same order each time, the rows of a person together
     read_counts : given a table and at most 10 facts, the number of people who have a row for which each is true
+    read_cells : given a table, cells of its rows, and for each of several cohorts which cells are in it: how many
+        people have a row in one of them
+    one_row : says of a table whether each person was seen to have one row in it
     memory : how many bytes of bitmaps of a table are kept, those not used for longest going first; a table whose rows
         alone take more is left to the database
 
     Proof: proofs/cohort_bitmaps.md
     """
 
-    def __init__(self, read_size: ReadSize, read_facts: ReadFacts, read_counts: ReadCounts, *, memory: int) -> None:
+    def __init__(
+        self,
+        read_size: ReadSize,
+        read_facts: ReadFacts,
+        read_counts: ReadCounts,
+        read_cells: ReadCells,
+        *,
+        one_row: Callable[[str], bool],
+        memory: int,
+    ) -> None:
         self._read_size, self._read_facts, self._read_counts = read_size, read_facts, read_counts
+        self._read_cells, self._one_row = read_cells, one_row
         self._memory, self._lock = memory, Lock()
         self._versions: Mapping[str, int] = {}
         self._caches: dict[str, BitmapCache | None] = {}  # None: not for bitmaps
@@ -179,8 +195,34 @@ class Cohorts:
         return link.places
 
     def _by_database(self, table: str, group: "Sequence[_Question]") -> list[int]:
-        batches = _batches([question.fact for question in group], MOST_COUNTS)
-        return [number for batch in batches for number in self._read_counts(table, batch)]
+        """Count by cells what asks about few enough of them, and everything else a few at a time."""
+        counts, most = dict[int, int](), MOST_CELLS if self._one_row(table) else MOST_IN_SETS
+        for batch in batches([question.atoms for question in group], most, _looks, _MOST_LOOKS):
+            if len(batch) == 1 and not self._one_row(table):
+                continue  # the greatest of each person is found with less
+            cells = Cells(atom for number in batch for atom in group[number].atoms.values())
+            wanted = np.array([cells.everywhere(_held(group[number], cells)) for number in batch])
+            counts |= zip(batch, self._read_cells(table, cells, wanted), strict=True)
+        left = [number for number in range(len(group)) if number not in counts]
+        found = (
+            count
+            for batch in _batches([group[number].fact for number in left], MOST_COUNTS)
+            for count in self._read_counts(table, batch)
+        )
+        counts |= zip(left, found, strict=True)
+        return [counts[number] for number in range(len(group))]
+
+
+def _held(question: "_Question", cells: Cells) -> Truths:
+    """Return in which cells a question holds."""
+
+    def held(tree: "_Tree") -> Truths:
+        if isinstance(tree, int):
+            return cells.truths(question.atoms[tree])
+        start = np.full((1,), tree.by is np.bitwise_and)
+        return reduce(tree.by, map(held, tree.parts), start)
+
+    return held(question.tree)
 
 
 def _seen(look: Look, places: Integers, tree: "_Tree", inner: "BitmapCache", bitmaps: "Sequence[Bitmap]") -> Truths:

@@ -33,7 +33,7 @@ from lapwing.vocabulary.frozen import frozen
 Value: TypeAlias = int | float | str | bool | date
 Parameter: TypeAlias = Value | list[int] | list[str]
 SMALL: Final = 2**20
-"""Of so small terms 64 bits hold the sum of 2^43 rows, more than a table of PostgreSQL can have."""
+"""Of so small terms 64 bits hold the sum of 2^43 rows, more than any table here can have."""
 _MOST_DIGITS: Final = 15
 """A decimal of more digits is not one double divided by another, so engines would round it apart."""
 _DECIMALS: Final = frozenset({"decimal", "numeric"})
@@ -106,6 +106,7 @@ class Dialect:
     alike : whether two expressions have one value, or none
     total : the exact sum of a 64-bit integer expression, too wide to overflow
     small_total : the same for terms of at most `SMALL`, if that can be had quicker
+    of_least : the value of an expression where another one, which no two rows share, is least, if that can be had
     day_number : the days since 1970-01-01 of a day expression
     ymd : year * 10000 + month * 100 + day of a day expression, as a 64-bit integer
     part_of_day : the year, quarter, month or day, whose name comes first, of a day expression
@@ -118,6 +119,8 @@ class Dialect:
     ending : the last characters, how many comes second, of a text expression
     place : at which character, from 1, a text expression begins in another, 0 if nowhere
     in_list : whether an expression is in a list that is one parameter, given its mark and the type of its values
+    side_by_side : a SELECT of several lists of whole numbers, each a parameter, as columns, given their names and marks
+    bit : the power of two of a number from 0 to 62, as a 64-bit integer
     among : whether an expression, which is not missing where it counts, is one of what a SELECT gives
     compares_rows : whether a subquery may compare its rows with columns of the queries around it by other signs than
         equality; if not, each row is joined by its person with the values that it is compared with
@@ -144,6 +147,7 @@ class Dialect:
     alike: str = "{} IS NOT DISTINCT FROM {}"
     total: str = "SUM({})"
     small_total: str | None = None
+    of_least: str | None = None
     day_number: str = "({} - DATE '1970-01-01')"
     ymd: str
     part_of_day: str = "EXTRACT({} FROM {})"
@@ -157,6 +161,11 @@ class Dialect:
     ending: str = "right({}, {})"
     place: str = "position({} IN {})"
     in_list: str = "{0} IN (SELECT unnest(CAST({1} AS {2}[])))"
+    side_by_side: Callable[[Sequence[str], Sequence[str]], str] = lambda names, marks: (
+        "SELECT "
+        + ", ".join(f"unnest(CAST({mark} AS BIGINT[])) AS {name}" for name, mark in zip(names, marks, strict=True))
+    )
+    bit: str = "(CAST(1 AS BIGINT) << CAST({} AS INTEGER))"
     among: str = "({0} IN ({1}))"
     in_order: str = "{0}"
     compares_rows: bool = True
@@ -277,6 +286,11 @@ class Writer:
     def values(self, values: Sequence[Value]) -> str:
         """Return typed parameters with commas between them."""
         return ", ".join(self.value(value) for value in values)
+
+    def listed(self, numbers: list[int]) -> str:
+        """Return the mark of a list of whole numbers of 64 bits."""
+        self.parameters.append(numbers)
+        return self.dialect.mark(len(self.parameters) - 1)
 
     def one_of(self, expression: str, values: Sequence[Value]) -> str:
         """Return whether an expression is one of several values of one type; many numbers or texts are one list."""

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from lapwing.engines.cell_codes import CellCodes, cell_codes, declared_number
 from lapwing.engines.derived_sql import widened_relation
 from lapwing.engines.dialect import SMALL, Dialect, Parameter, RowOf, Writer
 from lapwing.engines.expression_sql import cell_columns, clipped, fold, predicate_sql, rank, term_sql
@@ -128,6 +129,7 @@ class _Select:
         self.cells = cell_columns(writer, self.row, aggregate.keys)
         self.keys = [cell.name for cell in self.cells]
         self.steps: dict[str, str] = {}
+        self.codes: CellCodes | None = None  # where the last step has the numbers of cells
 
     def text(self) -> str:
         bounding = self.aggregate.bounding
@@ -145,7 +147,8 @@ class _Select:
             case DistinctKeys():
                 self.count([])
                 self.part(list, bounding.max_cells)
-                total = f"SELECT COUNT(*) FROM (SELECT DISTINCT {', '.join(self.keys)} FROM {self.last}) AS cells"
+                cell = ", ".join(self.keys if self.codes is None else ["c"])
+                total = f"SELECT COUNT(*) FROM (SELECT DISTINCT {cell} FROM {self.last}) AS cells"
             case SketchedKeys(buckets=buckets):
                 self.count([])
                 self.part(list, bounding.max_cells)
@@ -156,13 +159,16 @@ class _Select:
             case ClippedSumPerPerson():
                 self.count([bounding.term])
                 self.part(lambda: [self.clipped_total(bounding)], bounding.max_cells)
-                total = self.total(["COUNT(*)", self.sum_of("v0")])
+                clip = max(abs(bounding.low), abs(bounding.high))
+                total = self.total(["COUNT(*)", self.sum_of("v0", clip)])
             case BoundedRowsPerPerson():
                 self.pick(bounding)
-                sums = [self.sum_of(f"v{i}") for i in range(len(bounding.terms))]
+                rows = 1
                 if bounding.max_cells is not None:
+                    sums = self.sums_of(bounding)
                     self.part(lambda: [self.whole(number) for number in sums], bounding.max_cells)
-                total = self.total(["COUNT(*)", *sums])
+                    rows = bounding.max_rows
+                total = self.total(["COUNT(*)", *self.sums_of(bounding, rows)])
         steps = ", ".join(f"{name} AS ({text})" for name, text in self.steps.items())
         return f"WITH {steps} {total}"
 
@@ -244,13 +250,41 @@ class _Select:
             return  # one row is one cell, and within the clip
         cells = self.aggregate.cell_count
         few = limit is not None and (cells is None or limit < cells) and not self.in_one_cell()
-        select = ", ".join(["p", *self.keys, *(f"{number} AS v{i}" for i, number in enumerate(numbers()))])
+        codes = self.codes_of_cells() if few and limit == 1 else None
+        values = [f"{number} AS v{i}" for i, number in enumerate(numbers())]
+        if codes is not None and not values:
+            self.single(codes, [])
+            return
         group = ", ".join(["p", *self.keys])
         if few and self.row.table.key_type is KeyType.INTEGER:
             self.steps[self.last] = self.in_order(self.steps[self.last], group)
-        self.steps["parts"] = f"SELECT {select} FROM {self.last} GROUP BY {group}"
-        if few and limit is not None:
+        self.steps["parts"] = f"SELECT {', '.join([group, *values])} FROM {self.last} GROUP BY {group}"
+        if codes is not None and self.writer.dialect.of_least is not None:
+            self.single(codes, [f"v{i}" for i in range(len(values))])
+        elif few and limit is not None:
             self.steps["kept"] = self.lowest("parts", limit)
+
+    def codes_of_cells(self) -> CellCodes | None:
+        """Return the numbers of the cells, where the step after this one can count by them."""
+        by_key = isinstance(self.aggregate.bounding, CountInSets | SketchedKeys)
+        return None if by_key else cell_codes(self.writer, self.aggregate.keys, self.cells)
+
+    def single(self, codes: CellCodes, values: Sequence[str]) -> None:
+        """Add the one cell of lowest rank of each person, as its number c, with the person's part in it."""
+        writer, also = self.writer, "".join(f", {value}" for value in values)
+        places = [f"c{i}" for i in range(len(self.keys))]
+        found = ", ".join(f"{place} AS {name}" for place, name in zip(codes.places(), places, strict=True))
+        told = fold(writer, self.aggregate.salt, [self.person(), *codes.numbers(places)])
+        placed = f"SELECT p, {found}{also} FROM {self.last}"
+        coded = f"SELECT p, {codes.code(places)} AS c, {told} AS t{also} FROM ({placed}) AS placed"
+        folded = self.in_order(coded, "p")
+        ranked = f"SELECT p, {rank(writer, 't')} * {codes.cells} + c AS r{also} FROM ({folded}) AS folded"
+        least = writer.dialect.of_least or ""
+        kept = "".join(f", {least.format(value, 'r')} AS {value}" for value in values)
+        lowest = f"SELECT MIN(r) AS r{kept} FROM ({ranked}) AS ranked GROUP BY p"
+        number = writer.dialect.modulo.format("r", codes.cells)
+        self.steps["kept"] = f"SELECT {number} AS c{also} FROM ({lowest}) AS lowest"
+        self.codes = codes
 
     def in_one_cell(self) -> bool:
         """Return whether all keys are the same in all rows of a person: `proofs/derived_columns.md`."""
@@ -259,7 +293,7 @@ class _Select:
 
     def lowest(self, source: str, limit: int) -> str:
         """Return the `limit` cells of `source` of lowest rank, of each person."""
-        told = fold(self.writer, self.aggregate.salt, [self.person(), *(cell.number for cell in self.cells)])
+        told = fold(self.writer, self.aggregate.salt, [self.person(), *self.numbers_of_cells()])
         folded = self.in_order(f"SELECT *, {told} AS t FROM {source}", "p")
         number = f"CAST({rank(self.writer, 't')} AS {self.writer.dialect.narrow})"
         ranked = f"SELECT *, {number} AS r FROM ({folded}) AS folded"
@@ -267,6 +301,9 @@ class _Select:
         place = f"ROW_NUMBER() OVER (PARTITION BY p ORDER BY {order})"
         placed = f"SELECT *, {place} AS place FROM ({ranked}) AS ranked"
         return f"SELECT * FROM ({placed}) AS placed WHERE place <= {self.writer.value(limit)}"
+
+    def numbers_of_cells(self) -> list[str]:
+        return [declared_number(self.writer, *pair) for pair in zip(self.aggregate.keys, self.cells, strict=True)]
 
     def person(self) -> str:
         """Return a whole number for the person of a row of these steps."""
@@ -277,6 +314,8 @@ class _Select:
         """Return the sum over people, cell by cell."""
         if not self.keys:
             return f"SELECT {', '.join(f'COALESCE({number}, 0)' for number in numbers)} FROM {self.last}"
+        if self.codes is not None:
+            return f"SELECT {', '.join([*self.codes.values('c'), *numbers])} FROM {self.last} GROUP BY c"
         keys = ", ".join(self.keys)
         return f"SELECT {', '.join([keys, *numbers])} FROM {self.last} GROUP BY {keys}"
 
@@ -310,16 +349,21 @@ class _Select:
         return f"SELECT COUNT(*) FROM ({marks} FROM ({ranked} FROM ({folded}) AS folded) AS ranked) AS marks"
 
     def clipped_total(self, bounding: ClippedSumPerPerson) -> str:
-        small, dialect = max(map(abs, bounds(bounding.term))) <= SMALL, self.writer.dialect
-        sum_ = dialect.small_total if small and dialect.small_total else dialect.total
-        number = "COUNT(*)" if bounding.term == ConstantTerm(1) else sum_.format("v0")
+        most = max(map(abs, bounds(bounding.term)))
+        number = "COUNT(*)" if bounding.term == ConstantTerm(1) else self.sum_of("v0", most)
         return self.whole(clipped(self.writer, number, bounding.low, bounding.high))
 
     def in_order(self, select: str, order: str) -> str:
         return self.writer.dialect.in_order.format(select, order)
 
-    def sum_of(self, number: str) -> str:
-        return self.writer.dialect.total.format(number)
+    def sums_of(self, bounding: BoundedRowsPerPerson, rows: int = 1) -> list[str]:
+        """Return the sums of the terms of rows, or of what so many rows add up to."""
+        return [self.sum_of(f"v{i}", rows * bounds(term)[1]) for i, term in enumerate(bounding.terms)]
+
+    def sum_of(self, number: str, most: int) -> str:
+        """Return the sum of a number of at most `most` in each row, whatever its sign."""
+        dialect = self.writer.dialect
+        return (dialect.small_total if most <= SMALL and dialect.small_total else dialect.total).format(number)
 
     def narrow(self, part: Term) -> str:
         """Return a term in 32 bits, if they hold it: that takes less room where rows are put in order."""
@@ -350,7 +394,7 @@ def emit_facts(writer: Writer, table: str, facts: Sequence[Fact]) -> Statement:
 
     They come by person, and the rows of one by all their columns: rows that are alike in all have the same facts.
     """
-    row = _row_of(writer, table, facts)
+    row = row_of_facts(writer, table, facts)
     bits = [f"CASE WHEN {predicate_sql(writer, row, p.where)} THEN {2**i} ELSE 0 END" for i, p in enumerate(facts)]
     number = f"CAST({' + '.join(bits) or '0'} AS {writer.dialect.integer})"
     where = f"{writer.person(row)} IS NOT NULL"
@@ -362,7 +406,7 @@ def emit_facts(writer: Writer, table: str, facts: Sequence[Fact]) -> Statement:
 
 def emit_counts(writer: Writer, table: str, facts: Sequence[Fact]) -> Statement:
     """Return the SQL of one row with the number of all people and that of those who have a row for each fact."""
-    row = _row_of(writer, table, facts)
+    row = row_of_facts(writer, table, facts)
     person = writer.person(row)
     found = ", ".join(
         f"MAX(CASE WHEN {predicate_sql(writer, row, p.where)} THEN 1 ELSE 0 END) AS v{i}" for i, p in enumerate(facts)
@@ -372,7 +416,7 @@ def emit_counts(writer: Writer, table: str, facts: Sequence[Fact]) -> Statement:
     return Statement(f"WITH people AS ({people}) SELECT {counts} FROM people", tuple(writer.parameters))
 
 
-def _row_of(writer: Writer, table: str, facts: Sequence[Fact]) -> RowOf:
+def row_of_facts(writer: Writer, table: str, facts: Sequence[Fact]) -> RowOf:
     """Return a row that sees all derived columns of the facts, of which no two have one name; no fact may fail."""
     counted = Aggregate(table=table, where=ALWAYS, keys=(), bounding=CountPerPerson(max_cells=1), salt=0)
     for fact in facts:

@@ -27,8 +27,9 @@ from lapwing.engines.cohorts import Cohorts
 from lapwing.engines.derived_sql import widened_relation
 from lapwing.engines.dialect import Dialect, Writer
 from lapwing.engines.emitter import Fact, Statement, emit, emit_counts, emit_facts, emit_people, emit_size
+from lapwing.engines.grouped_atoms import Cells, emit_cells, emit_sets
 from lapwing.engines.reading import hide_failures
-from lapwing.engines.rows_of_person import Integers
+from lapwing.engines.rows_of_person import Integers, Truths
 from lapwing.engines.stored_columns import Registered
 from lapwing.queries.algebra.aggregate import (
     LEVELS,
@@ -102,8 +103,8 @@ class Engine(ABC):
 
     @cached_property
     def _cohorts(self) -> Cohorts:
-        memory = self._bitmap_memory
-        return Cohorts(self._read_size, self._read_facts, self._read_counts, memory=memory)
+        read = self._read_size, self._read_facts, self._read_counts, self._read_cells
+        return Cohorts(*read, one_row=lambda table: table in self._one_row, memory=self._bitmap_memory)
 
     def identities_now(self) -> Mapping[str, str]:
         """Return the `identities` as they are in the database now; fail if it cannot be asked just now."""
@@ -219,6 +220,13 @@ class Engine(ABC):
     def _read_counts(self, table: str, asked: Sequence[Fact]) -> Sequence[int]:
         (sent,) = self._rows(emit_counts(self._writer(), table, asked))
         return possible_counts(sent, len(asked))
+
+    def _read_cells(self, table: str, cells: Cells, wanted: Truths) -> list[int]:
+        if table in self._one_row:
+            return counts_of_cells(self._rows(emit_cells(self._writer(), table, cells)), wanted)
+        everyone = np.ones((1, cells.count), np.bool_)
+        sent = self._rows(emit_sets(self._writer(), table, cells, np.concatenate([everyone, wanted])))
+        return counts_of_sets(sent, len(wanted))
 
     def _writer(self) -> Writer:
         return Writer(self._dialect, self._population, self._relations, widened_relation)
@@ -472,6 +480,36 @@ def possible_counts(sent: Sequence[Any], cohorts: int) -> list[int]:
     _require(all(type(number) is int for number in sent), "a number that is not whole")
     _require(0 <= people < MOST_ROWS and all(0 <= count <= people for count in counts), "more people than there are")
     return counts
+
+
+def counts_of_cells(rows: Sequence[Row], wanted: Truths) -> list[int]:
+    """Return the number of people in each cohort, from the number in each cell and where `wanted` is true.
+
+    Proof: proofs/cohort_bitmaps.md
+    """
+    numbers: dict[int, int] = {}
+    for cell, count in rows:
+        whole = type(cell) is int and type(count) is int
+        _require(whole and 0 <= cell < wanted.shape[1] and cell not in numbers, "a cell that was not asked for")
+        _require(count > 0, "a count that cannot be")
+        numbers[cell] = count
+    _require(sum(numbers.values()) < MOST_ROWS, "more people than there can be")
+    held = wanted[:, list(numbers)] @ np.array(list(numbers.values()), np.int64)
+    return [int(count) for count in held]
+
+
+def counts_of_sets(rows: Sequence[Row], cohorts: int) -> list[int]:
+    """Return the number of people in each of the `cohorts`, from those that were sent: the first is everybody.
+
+    Proof: proofs/cohort_bitmaps.md
+    """
+    numbers: dict[int, int] = {}
+    for cohort, count in rows:
+        _require(
+            type(cohort) is int and 0 <= cohort <= cohorts and cohort not in numbers, "a cohort that nobody asked for"
+        )
+        numbers[cohort] = count
+    return possible_counts([numbers.get(cohort, 0) for cohort in range(cohorts + 1)], cohorts)
 
 
 def possible_facts(people: NDArray[Any], facts: NDArray[Any], atoms: int) -> None:

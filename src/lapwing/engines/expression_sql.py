@@ -63,7 +63,7 @@ from lapwing.queries.algebra.term import (
     of_whole_numbers,
 )
 from lapwing.queries.catalogue.column import Boolean, Date, Real
-from lapwing.queries.catalogue.domains import DAYS, DOUBLES, TRUTHS, Domain, day, double_at, ymd
+from lapwing.queries.catalogue.domains import DAYS, DOUBLES, TRUTHS, Domain, Interval, day, double_at, ymd
 
 _YEAR = 10_000  # one year in year * 10000 + month * 100 + day
 
@@ -382,16 +382,37 @@ def _cell_column(writer: Writer, row: RowOf, key: Key, name: str) -> CellColumn:
             left = writer.dialect.modulo.format(offset, writer.value(width))
             return CellColumn(name, f"{offset} - {left}", name, name)
         case BinnedKey(column=column, domain=domain, bins=bins):
-            cases = " ".join(
-                f"WHEN {predicate_sql(writer, row, InIntervals(column=column, domain=domain, intervals=(b,)))} THEN {i}"
-                for i, b in enumerate(bins)
-            )
-            select, number, order = f"CASE {cases} END", name, name
+            select, number, order = bin_sql(writer, writer.column(row, column), domain, bins), name, name
         case DeclaredKey(column=column) | PrivateKey(column=column):
             select, number, order = _value_column(writer, row, column, name)
     if key.missing:
         number, order = f"COALESCE({number}, -1)", f"CASE WHEN {name} IS NULL THEN 0 ELSE 1 END, {order}"
     return CellColumn(name, select, number, order)
+
+
+def bin_sql(writer: Writer, column: str, domain: Domain, bins: Sequence[Interval]) -> str:
+    """Return which of `bins`, disjoint intervals, a value is in, as a number from 0; NULL if it is in none or missing.
+
+    Each comparison halves the bins that are left: ten for a thousand.
+    """
+    ordered = sorted((low, high, place) for place, (low, high) in enumerate(bins))
+
+    def among(first: int, last: int, known: int) -> str:
+        """Write the choice among some bins for a value from `known` up to the end of the last of them."""
+        if first == last:
+            low, _, place = ordered[first]
+            return f"{place}" if low == known else f"CASE WHEN {column} >= {edge(low)} THEN {place} END"
+        middle = (first + last) // 2
+        end = ordered[middle][1]
+        below, above = among(first, middle, known), among(middle + 1, last, end + 1)
+        return f"CASE WHEN {column} <= {edge(end)} THEN {below} ELSE {above} END"
+
+    def edge(place: int) -> str:
+        return writer.value(_point(domain, place))
+
+    low, high = ordered[0][0], ordered[-1][1]
+    inside = f"{column} BETWEEN {edge(low)} AND {edge(high)}"
+    return f"CASE WHEN {inside} THEN {among(0, len(ordered) - 1, low)} END"
 
 
 def _value_column(writer: Writer, row: RowOf, column: str, name: str) -> tuple[str, str, str]:

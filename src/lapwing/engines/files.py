@@ -37,6 +37,7 @@ DUCKDB = Dialect(
     ymd="(year({0}) * 10000 + month({0}) * 100 + day({0}))",
     beginning="CAST(date_trunc('{0}', {1}) AS DATE)",
     quotient="({} // {})",
+    of_least="arg_min({}, {})",
     text_number="CAST('0x' || substr(md5({}), 1, 15) AS BIGINT)",
 )
 

@@ -27,8 +27,9 @@ from lapwing.engines.emitter import Statement
 from lapwing.engines.engine import BITMAP_MEMORY, Engine, Row
 from lapwing.engines.reading import TIME_LIMIT, stoppable
 from lapwing.engines.rows_of_person import Integers
+from lapwing.engines.spark_connect import FilesRead, files_read, impatient, is_remote
 from lapwing.engines.stored_columns import Registered, declared_names, identity, select_list, source_of
-from lapwing.queries.catalogue.population import KeyType, Population, Table
+from lapwing.queries.catalogue.population import KeyType, Population, RowsPerPerson, Table
 from lapwing.vocabulary.errors import RegistrationError
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.lifetime import closing_on_failure
@@ -42,6 +43,8 @@ SPARK = Dialect(
     texts=frozenset({"string"}),
     days=frozenset({"date", "timestamp", "timestamp_ntz"}),
     total="SUM(CAST({} AS DECIMAL(38, 0)))",
+    small_total="SUM({})",
+    of_least="min_by({}, {})",
     day_number="datediff({}, DATE '1970-01-01')",
     ymd="CAST(year({0}) * 10000 + month({0}) * 100 + day({0}) AS BIGINT)",
     beginning="trunc({1}, '{0}')",
@@ -54,6 +57,10 @@ SPARK = Dialect(
         "CASE WHEN {0} IS NOT NULL THEN EXISTS (SELECT 1 FROM "
         "(SELECT explode(from_json({1}, 'array<{2}>')) AS item) AS listed WHERE listed.item = {0}) END"
     ),
+    side_by_side=lambda names, marks: "SELECT inline(arrays_zip({})) AS ({})".format(
+        ", ".join(f"from_json({mark}, 'array<BIGINT>')" for mark in marks), ", ".join(names)
+    ),
+    bit="shiftleft(CAST(1 AS BIGINT), CAST({} AS INT))",
     # It sees no further than the query around, and pairs every row with everybody's values where those are not equated.
     compares_rows=False,
     # Its NOT IN looks for missing values, too, and in an OR it compares every row with every other.
@@ -99,14 +106,27 @@ _PINNED = {
     "spark.sql.orc.aggregatePushdown": "false",
     "spark.sql.optimizer.metadataOnly": "false",
     "spark.sql.cbo.enabled": "false",
+    "spark.sql.sources.v2.bucketing.shuffle.enabled": "false",  # SPARK-59887: rows are lost
     # The parser caches states of every statement, without limit, until the driver runs out of memory and ends.
     "spark.sql.parser.manageParserCaches": "true",
     "spark.sql.parser.parserDfaCacheFlushThreshold": "10000",  # states, of about 10 kB each
 }
+
+
+@frozen(kw_only=False)
+class _Pinned:
+    """Files that were seen to hold one row a person: where they are, how they looked, and the columns that are read."""
+
+    place: str | Path
+    files: frozenset[tuple[object, ...]]
+    columns: tuple[StoredColumn, ...]
+
+
 _TELLING = {"Catalog", "Database", "Namespace", "Table", "Name", "View", "Type", "Provider", "Location", "Created Time"}
 _TELLING |= {"View Text"}
 _WHOLE_NAME = {"Catalog", "Database", "Table"}
 _OF_TEXTS = {"csv", "json", "xml", "text", "hive"}
+_FEW_FILES = 200
 _engines = itertools.count()
 
 
@@ -117,7 +137,8 @@ class Spark(Engine):
     ----------
     population, bitmap_memory, on_failure : as for every `Engine`
     sources : where each table of the population is
-    session : a session of the cluster; it stays open when the engine is closed, and its settings are not touched
+    session : a session of the cluster, of Spark Connect or not; it stays open when the engine is closed, and keeps its
+        settings
     time_limit : seconds after which the jobs of a statement are cancelled
     """
 
@@ -137,10 +158,12 @@ class Spark(Engine):
         self._time_limit, self._closed = time_limit, False
         self._views: dict[str, str] = {}
         self._catalogued: dict[str, tuple[SparkTable, set[str]]] = {}
+        self._pinned: dict[str, _Pinned] = {}
         self._session = session.newSession()
-        for setting, value in _PINNED.items():
-            self._session.conf.set(setting, value)
+        if is_remote(self._session):
+            impatient(self._session)
         with closing_on_failure(self):
+            self._pin_settings(population.name)
             found = Registered()
             for table in population.tables:
                 found.relations[table.name] = self._registered(population, table, sources, found)
@@ -153,12 +176,40 @@ class Spark(Engine):
             with suppress(Exception):
                 self._session.catalog.dropGlobalTempView(view)
         self._closed = True
+        if is_remote(self._session):
+            self._session.stop()  # ours alone: the server goes on, and so does the session that was given
+
+    def _pin_settings(self, population: str) -> None:
+        """Set what statements rest on, and see that it is set: a server may refuse, or only say that it did."""
+        for setting, value in _PINNED.items():
+            with suppress(PySparkException, Py4JError):
+                if not is_remote(self._session) or self._setting(setting) != value:
+                    self._session.conf.set(setting, value)  # of an old name, Spark Connect warns whenever it is set
+        now = {setting: self._setting(setting) for setting in _PINNED}
+        other = [setting for setting, value in _PINNED.items() if now[setting] != value]
+        if other and not any(now.values()):
+            raise RegistrationError(population, reason="is on a Spark that is away", remedy="start it")
+        if other:
+            reason = f"is on a Spark that does not take what statements rest on: {', '.join(other)}"
+            raise RegistrationError(population, reason=reason, remedy="let sessions set these, or set them so")
+
+    def _setting(self, name: str) -> str | None:
+        with suppress(PySparkException, Py4JError):
+            return str(self._session.conf.get(name))
+        return None
 
     def identities_now(self) -> Mapping[str, str]:
-        """Return the current identities of the tables; of files those that were listed, for no others are read."""
+        """Return the current identities of the tables; of files those that were listed, for no others are read.
+
+        Files that are trusted to hold one row a person are looked at again.
+        """
         with _unlogged():
-            catalogued = {name: self._identity(*given) for name, given in self._catalogued.items()}
-        return {**self._identities, **catalogued}
+            now = {name: self._identity(*given) for name, given in self._catalogued.items()}
+            for name, pinned in self._pinned.items():
+                files = self._stats(pinned.place)
+                if not files >= pinned.files:
+                    now[name] = identity(sorted(files), pinned.columns)
+        return {**self._identities, **now}
 
     def _identity(self, table: SparkTable, read: set[str]) -> str:
         """Return the identity of a table, or of the view of this name, from the catalogue of Spark."""
@@ -173,6 +224,24 @@ class Spark(Engine):
         told = ("_metadata.file_name", "_metadata.file_size", "_metadata.file_modification_time")
         return sorted(map(tuple, self._session.read.parquet(str(source)).select(*told).distinct().collect()))
 
+    def _stats(self, place: str | Path) -> frozenset[tuple[object, ...]]:
+        """Return the name, length and time of each file in a place, as they are now."""
+        few = None if is_remote(self._session) else _looked_at(self._session, str(place))
+        if few is not None:
+            return few
+        found = self._session.read.format("binaryFile").option("recursiveFileLookup", "true").load(str(place))
+        return frozenset(map(tuple, found.selectExpr("path", "length", "unix_micros(modificationTime)").collect()))
+
+    def _pin(self, table: Table, source: str | Path, relation: str, key: str, stored: Sequence[StoredColumn]) -> bool:
+        """See whether files hold one row a person, and remember them as they were before and after that."""
+        before, name = self._stats(source), SPARK.name(key)
+        seen = f"SELECT COUNT(*), COUNT({name}), COUNT(DISTINCT {name}) FROM {relation}"
+        ((rows, keys, people),) = self._session.sql(seen).collect()
+        if not rows == keys == people or self._stats(source) != before:
+            return False
+        self._pinned[table.name] = _Pinned(source, before, tuple(stored))
+        return True
+
     def _rows(self, statement: Statement) -> Sequence[Row]:
         return self._collected(statement, lambda frame: [[_plain(part) for part in row] for row in frame.collect()])
 
@@ -183,16 +252,19 @@ class Spark(Engine):
     def _collected(self, statement: Statement, collect: Callable[[DataFrame], list[Any]]) -> list[Any]:
         if self._closed:
             raise RuntimeError("the engine is closed")
-        if self._catalogued and self.identities_now() != self.identities:
-            raise RuntimeError("a table is another one than was registered, or was altered; register it again")
-        context, tag = self._session.sparkContext, f"{self._name}_{next(self._numbers)}"
-        context.addJobTag(tag)
-        try:
+        if self._catalogued:
+            self._require_the_same()
+        tag = f"{self._name}_{next(self._numbers)}"
+        with _tagged(self._session, tag) as stop, _unlogged(), stoppable(stop, seconds=self._time_limit):
             arguments = {f"p{n}": _sent(value) for n, value in enumerate(statement.parameters)}
-            with _unlogged(), stoppable(lambda: context.cancelJobsWithTag(tag), seconds=self._time_limit):
-                return collect(self._session.sql(statement.text, args=arguments))
-        finally:
-            context.removeJobTag(tag)
+            found = collect(self._session.sql(statement.text, args=arguments))
+        if self._pinned:  # what was read is what was trusted only if it is still there
+            self._require_the_same()
+        return found
+
+    def _require_the_same(self) -> None:
+        if self.identities_now() != self.identities:
+            raise RuntimeError("a table is another one than was registered, or was altered; register it again")
 
     def _registered(
         self, population: Population, table: Table, sources: Mapping[str, Source], found: Registered
@@ -203,9 +275,10 @@ class Spark(Engine):
             with _unlogged():
                 place = self._place(table.name, source)
                 frame = self._session.table(place)
-                _require_one_place(table, declared_names(population, table), frame)
-                if table.key_type is KeyType.INTEGER:
-                    _require_numbers(table, population.person_key(table), frame)
+                for files in _files_read(self._session, place):
+                    _require_one_place(table, declared_names(population, table), files)
+                    if table.key_type is KeyType.INTEGER:
+                        _require_numbers(table, population.person_key(table), files)
                 stored = _columns(frame.schema)
                 relation = (
                     f"(SELECT {select_list(population, table, stored, SPARK, _read, keys=found.keys)} FROM {place})"
@@ -216,8 +289,12 @@ class Spark(Engine):
                 if isinstance(source, SparkTable):
                     self._catalogued[table.name] = source, read
                     found.identities[table.name] = self._identity(source, read)
-                elif not isinstance(source, DataFrame):
+                elif isinstance(source, str | Path):
                     found.identities[table.name] = identity(self._files(source), _among(stored, read))
+                    one = table.rows is RowsPerPerson.ONE_A_PERSON
+                    key = population.person_key(table)
+                    if one and self._pin(table, source, relation, key, _among(stored, read)):
+                        found.one_row_a_person.add(table.name)
         except (PySparkException, Py4JError) as failure:
             reason = str(failure).partition("\n\tat ")[0]  # without the calls of Java
             remedy = "mend the data or its place"
@@ -237,6 +314,38 @@ class Spark(Engine):
                 frame.createGlobalTempView(view)
                 self._views[name] = view
                 return f"{SPARK.name('global_temp')}.{SPARK.name(view)}"
+
+
+def _looked_at(session: SparkSession, place: str) -> frozenset[tuple[object, ...]] | None:
+    """Return the name, length and time of each file in a place, without a job of Spark; None where there are many."""
+    java: Any = session._jvm  # noqa: SLF001 - no other way leads to the file system
+    path = java.org.apache.hadoop.fs.Path(place)
+    conf = session._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
+    left, found = path.getFileSystem(conf).listFiles(path, True), list[tuple[object, ...]]()  # noqa: FBT003 - of Java
+    while left.hasNext():
+        if len(found) == _FEW_FILES:
+            return None
+        file = left.next()
+        found.append((file.getPath().toString(), file.getLen(), file.getModificationTime() * 1000))
+    return frozenset(one for one in found if str(one[0]).rpartition("/")[2][:1] not in {"_", "."})
+
+
+@contextmanager
+def _tagged(session: SparkSession, tag: str) -> Iterator[Callable[[], object]]:
+    """Give the jobs of this thread a tag, by which the call that comes back stops them."""
+    if is_remote(session):
+        session.addTag(tag)
+        try:
+            yield lambda: session.interruptTag(tag)
+        finally:
+            session.removeTag(tag)
+        return
+    context = session.sparkContext  # whose jobs are stopped wherever they have got to
+    context.addJobTag(tag)
+    try:
+        yield lambda: context.cancelJobsWithTag(tag)
+    finally:
+        context.removeJobTag(tag)
 
 
 def session_of_this_process(population: str) -> SparkSession:
@@ -302,49 +411,52 @@ def _among(stored: Sequence[StoredColumn], read: set[str]) -> list[StoredColumn]
     return [column for column in stored if column.name.casefold() in read]
 
 
-def _require_one_place(table: Table, declared: set[str], frame: DataFrame) -> None:
-    """Refuse a column that is inside of the files and in the names of their folders: Spark reads the folders'."""
-    leaves = frame._jdf.queryExecution().analyzed().collectLeaves()  # noqa: SLF001 - no other way leads to the files
+def _files_read(session: SparkSession, place: str) -> Iterator[FilesRead]:
+    """Yield the files that a table is read from, of whatever views are in between."""
+    if is_remote(session):
+        yield from files_read(session, place)
+        return
+    plan = session.table(place)._jdf.queryExecution().analyzed()  # noqa: SLF001 - no other way leads to the files
+    leaves = plan.collectLeaves()
     for leaf in map(leaves.apply, range(leaves.size())):
-        if leaf.getClass().getSimpleName() != "LogicalRelation":
-            continue
-        files = leaf.relation()
-        if files.getClass().getSimpleName() != "HadoopFsRelation":
-            continue
-        inside = {name.casefold() for name in files.dataSchema().fieldNames()}
-        for name in files.partitionSchema().fieldNames():
-            if name.casefold() in inside & declared:
-                raise RegistrationError(
-                    table.name,
-                    reason=f"has {name!r} in the names of folders and inside of the files, of which Spark reads one",
-                    remedy="rename one of the two",
-                )
+        kind = leaf.getClass().getSimpleName()
+        if kind == "HiveTableRelation":
+            yield FilesRead("Hive", frozenset(), frozenset())
+        elif kind == "LogicalRelation" and leaf.relation().getClass().getSimpleName() == "HadoopFsRelation":
+            files = leaf.relation()
+            inside, folders = files.dataSchema().fieldNames(), files.partitionSchema().fieldNames()
+            yield FilesRead(files.fileFormat().toString(), frozenset(inside), frozenset(folders))
 
 
-def _require_numbers(table: Table, key: str, frame: DataFrame) -> None:
+def _require_one_place(table: Table, declared: set[str], files: FilesRead) -> None:
+    """Refuse a column that is inside of the files and in the names of their folders: Spark reads the folders'."""
+    inside = {name.casefold() for name in files.inside}
+    for name in sorted(files.folders):
+        if name.casefold() in inside & declared:
+            raise RegistrationError(
+                table.name,
+                reason=f"has {name!r} in the names of folders and inside of the files, of which Spark reads one",
+                remedy="rename one of the two",
+            )
+
+
+def _require_numbers(table: Table, key: str, files: FilesRead) -> None:
     """Refuse whole numbers as keys that Spark makes of texts: it reads 7, 007 and +7 as one, and they may be three.
 
     It does so with files of texts, and with the names of folders.
     """
-    leaves = frame._jdf.queryExecution().analyzed().collectLeaves()  # noqa: SLF001 - no other way leads to the files
-    for leaf in map(leaves.apply, range(leaves.size())):
-        kind, files = leaf.getClass().getSimpleName(), None
-        if kind == "LogicalRelation" and leaf.relation().getClass().getSimpleName() == "HadoopFsRelation":
-            files = leaf.relation()
-        form = "Hive" if kind == "HiveTableRelation" else "" if files is None else files.fileFormat().toString()
-        if form.lower() in _OF_TEXTS:
-            raise RegistrationError(
-                table.name,
-                reason=f"is in files of {form}, of which Spark reads the person keys 7 and 007 as one number",
-                remedy='store it as Parquet, or show its keys as texts: key_type = "text"',
-            )
-        folders = () if files is None else files.partitionSchema().fieldNames()
-        if any(name.casefold() == key.casefold() for name in folders):
-            raise RegistrationError(
-                table.name,
-                reason="has its person key in the names of folders, of which Spark reads 7 and 007 as one number",
-                remedy="store the key inside of the files",
-            )
+    if files.form.lower() in _OF_TEXTS:
+        raise RegistrationError(
+            table.name,
+            reason=f"is in files of {files.form}, of which Spark reads the person keys 7 and 007 as one number",
+            remedy='store it as Parquet, or show its keys as texts: key_type = "text"',
+        )
+    if any(name.casefold() == key.casefold() for name in files.folders):
+        raise RegistrationError(
+            table.name,
+            reason="has its person key in the names of folders, of which Spark reads 7 and 007 as one number",
+            remedy="store the key inside of the files",
+        )
 
 
 def _read(_: str, stored: StoredColumn, wanted: str) -> str:

@@ -365,7 +365,10 @@ class _Conditions:
                 _require(width >= 1, f"cells of width {width} cover no range")
                 self.term(term, table)
                 self.term(term, table)  # it is written twice
-            case DeclaredKey() | PrivateKey():
+                self.count(3)
+            case DeclaredKey(values=values):
+                self.count(3 * min(len(values), FEW) + 3)
+            case PrivateKey():
                 pass
 
     def about_rows(self, predicate: Predicate, table: Table, derived: _Derived, depth: int = 0) -> None:
