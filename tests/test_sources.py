@@ -116,7 +116,7 @@ def test_a_link_before_two_dots_is_left_out_as_spark_does(tmp_path) -> None:
 @pytest.mark.parametrize("name", ["/srv/a.parque[t]", "./?.parquet", "s3://bucket/*", "/srv/{a}.parquet", "`ehr`.t"])
 def test_a_name_that_spark_would_read_otherwise_than_it_is_written_is_refused(tmp_path, name) -> None:
     with pytest.raises(ParameterError, match=r"has backquotes|of a pattern"):
-        SparkSource.from_settings({"spark": name}, tmp_path)
+        SparkSource.from_settings({"spark": name, "remote": ""}, tmp_path)
 
 
 def test_only_a_database_has_neighbours() -> None:

@@ -51,8 +51,6 @@ def test_the_preview_says_what_is_done_with_the_numbers(clinic) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     {
-        f"{COUNTS} order by sum(age)": "select it as well",
-        f"{COUNTS} having sum(age) > 3": "select it as well",
         f"{COUNTS} order by 4": "write a number from 1 to 3",
         f"{COUNTS} having n > age": "HAVING compares with a constant",
         f"{COUNTS} having n > 3 or n < 2": "joined by and",

@@ -384,7 +384,7 @@ def test_an_analyst_without_a_name_is_nobody_and_not_whoever_is_logged_in(folder
 @pytest.mark.parametrize(
     ("small", "large", "advice"),
     [
-        ('epsilon = "1"', 'epsilon = "30"', "epsilon = 30 lets an attacker's odds grow by a factor of 1.069e+13"),
+        ('epsilon = "1"', 'epsilon = "30"', "epsilon = 30 lets an attacker's odds grow by a factor of 10.7 trillion"),
         ('epsilon = "1", delta = "1e-9"', 'epsilon = "1", delta = "0.1"', "for 1,000 people allows a mechanism that"),
         ('rho = "1/2"', 'rho = "50"', "rho 50 lets an attacker's odds grow by a factor of"),
     ],

@@ -126,3 +126,12 @@ def test_what_does_not_fit_the_account_is_refused_with_numbers(door, budget) -> 
     assert (made.status_code, code_of(made)) == (402, "budget_exceeded"), made.text
     assert door.left() == before
     assert door.get("ana", f"{P}/jobs/too-dear-1").json()["state"] == "refused"
+
+
+def test_rows_of_a_price_are_no_rows_of_a_table(door) -> None:
+    before = door.left()
+    for send in (preview, publish):
+        told = send(door, {**BODY, "price": {"within": 60, "rows": 7965}})
+        assert told.status_code == 422, told.text
+        assert "price.rows is about means" in told.text
+    assert door.left() == before

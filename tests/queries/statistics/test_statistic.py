@@ -37,7 +37,7 @@ def test_words_for_groups_stand_for_what_a_builder_hands_on() -> None:
         ("count", (), ["by", "max_groups", "where"], "count TABLE"),
         ("total", ("of",), ["by", "max_groups", "max_rows", "where"], "total TABLE COLUMN"),
         ("correlation", ("x", "y"), ["by", "max_groups", "max_rows", "where"], "correlation TABLE COLUMN COLUMN"),
-        ("distinct", ("column",), ["max_groups", "where"], "distinct TABLE COLUMN"),
+        ("distinct", ("column",), ["max_groups", "sketch", "where"], "distinct TABLE COLUMN"),
     ],
 )
 def test_what_a_statistic_takes_is_what_its_builder_takes(name, columns, options, shape) -> None:

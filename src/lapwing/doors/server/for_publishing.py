@@ -31,8 +31,8 @@ async def preview_publication(call: ServerCall) -> Reply:
 
 
 def _preview(call: ServerCall) -> bytes:
-    session, words = call.session(), _words(call.body)
-    told = session.preview_publish(**words, **call.body.price.words())
+    session = call.session()
+    told = session.preview_publish(**_words(call.body), **_price(call.body))
     call.require_meaning(lambda: [meaning_of(told.offer)])
     stopped = told.before.suspension
     record = {
@@ -50,7 +50,7 @@ async def publish(call: ServerCall) -> Reply:
 
 
 def _publish(call: ServerCall, job: Job) -> bytes:
-    words, price = _words(call.body), call.body.price.words()
+    words, price = _words(call.body), _price(call.body)
     offer = offer_of(job.session, **words, **price)
     call.require_meaning(lambda: [meaning_of(offer)])
     before = published_before(job.session, offer, **_shape(call.body))
@@ -108,7 +108,7 @@ def publication_under(call: ServerCall, key: str, known: dict[str, Any]) -> tupl
         return JobState.LOST, body_of(UnansweredError(key, seq=opened["seq"], lost=True))
     body = msgspec.convert(known["body"], PublicationBody)
     session = call.session(body)
-    published = session.publish(**_words(body), **body.price.words(), **_shape(body), key=key)
+    published = session.publish(**_words(body), **_price(body), **_shape(body), key=key)
     return JobState.ANSWERED, _record(body, published, free=False)
 
 
@@ -125,6 +125,16 @@ def _words(body: PublicationBody) -> dict[str, Any]:
     """Return the words of a session's `publish`, without those of its price and of how its tables look."""
     rows = None if body.rows is UNSET else body.rows
     return {"table": body.table, "columns": columns_of(body.columns), "marginals": body.marginals, "rows": rows}
+
+
+def _price(body: PublicationBody) -> dict[str, Any]:
+    """Return the words of its price, of which `rows`, which is about means, is none."""
+    words = body.price.words()
+    if "rows" in words:
+        raise BadQuestionError(
+            "price.rows is about means; for tables of rows write rows beside table, such as [1, 2, 5]"
+        )
+    return words
 
 
 def columns_of(given: list[PublishedColumn]) -> Columns:
