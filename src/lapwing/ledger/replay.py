@@ -9,6 +9,7 @@ the next entry starts from the claimed state, once that was checked to be no lar
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from lapwing.accounting.filters.account import (
@@ -22,6 +23,8 @@ from lapwing.accounting.filters.account import (
 )
 from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease, StreamClosing, YesCharge, cost_of
 from lapwing.accounting.filters.remaining import Refusal
+from lapwing.ledger.chain import Chain
+from lapwing.ledger.chains import merkle_root
 from lapwing.ledger.claims import (
     OpenRequests,
     Record,
@@ -39,7 +42,7 @@ from lapwing.ledger.claims import (
     units_of_one,
     units_of_round,
 )
-from lapwing.ledger.entries import Entry, Receipt, check_chain, recall_digest
+from lapwing.ledger.entries import Entry, Receipt, check_chain, genesis, recall_digest
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.reservation_states import MOST_ROUNDS, STREAM, IfLost, ReservationKind, kind_of
 from lapwing.ledger.states import Analyst, PopulationRecord
@@ -79,11 +82,31 @@ class Replay:
     today: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
     """For each analyst, the last day of questions to streams and their number, where that has a limit."""
     has_lost_entries: bool = False
+    is_directory: bool = False
+    founded: dict[str, int] = field(default_factory=dict)
+    heads: dict[int, str] = field(default_factory=dict)
+    """Of the directory: the chains of populations, and the ends of chains as they were sealed last."""
     budget_requests: OpenRequests = field(default_factory=OpenRequests)
 
     def read(self, entry: Entry) -> None:
         """Follow one entry, or refuse it if it cannot follow on those before it."""
-        rules = {
+        rules = self._rules()
+        try:
+            record = entry.record
+            require(canonical(record) == entry.body and record["seq"] == entry.seq, "is not in canonical form")
+            require_fields(record)
+            self._once(record)
+            rules[record["kind"]](record)
+        except ReplayError as wrong:
+            raise LedgerDamagedError(str(wrong), seq=entry.seq) from wrong
+        except (LapwingError, KeyError, TypeError, ValueError, AttributeError) as error:
+            said = str(error) if isinstance(error, LapwingError) else "a part of it is missing, or not what it must be"
+            raise LedgerDamagedError(f"makes no sense ({said})", seq=entry.seq) from error
+
+    def _rules(self) -> dict[str, Callable[[Record], None]]:
+        if self.is_directory:
+            return {"founding": self._founding, "heads": self._heads, "note": self._note}
+        return {
             "population": self._population,
             "policy": self._policy,
             "charge": self._charge,
@@ -99,17 +122,6 @@ class Replay:
             "request": self._request,
             "refusal": self.budget_requests.refuse,
         }
-        try:
-            record = entry.record
-            require(canonical(record) == entry.body and record["seq"] == entry.seq, "is not in canonical form")
-            require_fields(record)
-            self._once(record)
-            rules[record["kind"]](record)
-        except ReplayError as wrong:
-            raise LedgerDamagedError(str(wrong), seq=entry.seq) from wrong
-        except (LapwingError, KeyError, TypeError, ValueError, AttributeError) as error:
-            said = str(error) if isinstance(error, LapwingError) else "a part of it is missing, or not what it must be"
-            raise LedgerDamagedError(f"makes no sense ({said})", seq=entry.seq) from error
 
     def _once(self, record: Record) -> None:
         if "request" in record:
@@ -121,8 +133,24 @@ class Replay:
         require(isinstance(record["remark"], str), "notes nothing")
         self.has_lost_entries = True
 
+    def _founding(self, record: Record) -> None:
+        require(isinstance(record["founds"], str), "founds nothing")
+        require(record["founds"] not in self.founded, "founds a population for the second time")
+        self.founded[record["founds"]] = record["seq"]
+
+    def _heads(self, record: Record) -> None:
+        require(record["heads"], "seals nothing")
+        for number, end in record["heads"].items():
+            seq, _, hash_ = end.partition(":")
+            before, _, _ = self.heads.get(int(number), "0:").partition(":")
+            require(int(number) in self.founded.values(), "seals a chain that there is not")
+            require(int(seq) > int(before) and len(bytes.fromhex(hash_)) == len(genesis("")), "seals no later end")
+            self.heads[int(number)] = end
+        require(record["root"] == merkle_root(self.heads).hex(), "has another root than that of the ends it seals")
+
     def _population(self, record: Record) -> None:
         name = record["population"]
+        require(not self.populations, "creates a second population in one chain")
         require(name not in self.populations, "creates a population that exists")
         population = from_record(PopulationRecord, record["policy"])
         require(population.name == name, "describes another population")
@@ -490,15 +518,34 @@ def verify(ledger: Ledger, receipts: Iterable[Receipt] = (), progress: Progress 
     shown = list(receipts)
     for receipt in shown:
         ledger.require(receipt)
-    ledger.store.inspect()
-    replay = Replay()
-    with ledger.store.reading() as transaction:
+    directory = Replay(is_directory=True)
+    _follow(ledger.chains.directory, directory, None)
+    ledger.chains.require(ledger.chains.directory.head())
+    every, checked = dict(ledger.chains), 0
+    if unknown := {*every} - {*directory.founded}:
+        raise LedgerDamagedError(f"population {min(unknown)!r} was never founded")
+    due = sum(chain.head().seq for chain in every.values())
+    for chain in every.values():
+        checked += _follow(chain, Replay(), progress and partial(_further, progress, checked, due))
+    ends = [chain.head() for chain in every.values()]
+    head = ends[0] if len(ends) == 1 else ledger.chains.directory.head()
+    return Verification(entries=checked, head=head, receipts=len(shown))
+
+
+def _further(progress: Progress, before: int, due: int, seq: int) -> None:
+    progress(before + seq, due)
+
+
+def _follow(chain: Chain, replay: Replay, progress: Callable[[int], None] | None) -> int:
+    """Do again all that a chain says was done; return how many entries it has."""
+    chain.store.inspect()
+    with chain.store.reading() as transaction:
         for entry in check_chain(
             transaction.ledger, transaction.entries(), last=transaction.last, head=transaction.head
         ):
             replay.read(entry)
             if progress:
-                progress(entry.seq, transaction.last)
+                progress(entry.seq)
         if set(transaction.all("select digest, seq, place from recalls")) != replay.recalls:
             raise LedgerDamagedError("the index of the answers of batches says something else than the entries")
-        return Verification(entries=transaction.last, head=transaction.receipt, receipts=len(shown))
+        return transaction.last
