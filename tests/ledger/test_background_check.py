@@ -4,7 +4,6 @@ Where the background check is `held`, it has seen nothing yet: what is refused t
 """
 
 import os
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -16,7 +15,7 @@ import psycopg
 import pytest
 
 from lapwing.ledger import background_check, store
-from lapwing.ledger import ledger as ledger_module
+from lapwing.ledger import chain as chain_module
 from lapwing.ledger.background_check import BackgroundCheck
 from lapwing.ledger.checkpoint import CheckpointFile
 from lapwing.ledger.database import Database
@@ -26,7 +25,7 @@ from lapwing.ledger.questions import Released
 from lapwing.ledger.replay import verify
 from lapwing.ledger.reservation_states import RoundOutcome
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerUnwritableError
-from ledger.clinic import SECRET, SEED, Place, ask, decide_one, empty_index, intend_one, opening, request, spent
+from ledger.clinic import SECRET, SEED, Place, ask, decide_one, empty_index, intend_one, opening, raw, request, spent
 
 KEY = bytes(range(32))
 QUESTIONS = 15
@@ -47,7 +46,7 @@ class Kept:
     def do(self, *statements: str, values: tuple = ()) -> None:
         """Write into the database behind its back."""
         if isinstance(self.place.where, Path):
-            with closing(sqlite3.connect(self.place.where)) as database, database:
+            with closing(raw(self.place.where)) as database, database:
                 for trigger in ("changed", "deleted"):
                     database.execute(f"drop trigger if exists entries_are_never_{trigger}")
                 for statement in statements:
@@ -56,7 +55,8 @@ class Kept:
             dsn, schema = self.place.where
             with psycopg.connect(dsn) as database:
                 database.execute(f"set search_path = {schema}")
-                database.execute("alter table entries disable trigger all")
+                database.execute("set lapwing.chain = '1'")
+                database.execute("alter table all_entries disable trigger all")
                 for statement in statements:
                     database.execute(statement.replace("?", "%s"), values)
 
@@ -69,12 +69,12 @@ class Kept:
         """Let an index lose all entries that there are, and find those that come."""
         if isinstance(self.place.where, Path):
             for before, after in (("is not null", f"is not null and seq > {LAST}"), (f" and seq > {LAST}", "")):
-                with closing(sqlite3.connect(self.place.where)) as database, database:
+                with closing(raw(self.place.where)) as database, database:
                     database.execute("pragma writable_schema = on")
                     changed = "update sqlite_schema set sql = replace(sql, ?, ?) where name = ?"
                     database.execute(changed, (before, after, name))
                 if after:
-                    with closing(sqlite3.connect(self.place.where)) as database, database:
+                    with closing(raw(self.place.where)) as database, database:
                         database.execute(f"reindex {name}")
         else:
             empty_index(*self.place.where, name)
@@ -82,7 +82,7 @@ class Kept:
 
 @pytest.fixture
 def kept(kind, request, tmp_path, monkeypatch) -> Kept:
-    monkeypatch.setattr(ledger_module, "EVERY", 1)
+    monkeypatch.setattr(chain_module, "EVERY", 1)
     place = Place.chosen(kind, request)
     with place.clinic() as ledger:
         for number in range(QUESTIONS):
@@ -333,10 +333,10 @@ def elsewhere(kept: Kept, code: str, **environment: str):
     place = f"Place.in_file(Path({str(where)!r}))" if in_file else f"Place.in_postgres({where[0]!r}, {where[1]!r})"
     whole = f"""
 from pathlib import Path
-from lapwing.ledger import ledger as ledger_module
+from lapwing.ledger import chain as chain_module
 from lapwing.ledger.checkpoint import CheckpointFile
 from ledger.clinic import Place
-ledger_module.EVERY = 1
+chain_module.EVERY = 1
 checkpoints = CheckpointFile(Path({str(kept.checkpoints.path)!r}), bytes(range(32)))
 ledger = {place}.open(checkpoints=checkpoints)
 assert ledger.store.background is not None
@@ -387,7 +387,7 @@ class TestShortOpenings:
     def test_those_that_come_round_to_less_far_leave_no_entries_out(self, kept, monkeypatch) -> None:
         """The second goes from 20 to the end and on to 6: not as far from 20 as it has gone."""
         monkeypatch.setattr(background_check, "SLICE", 5)
-        for module, name in ((background_check, "LEAST"), (ledger_module, "EVERY")):
+        for module, name in ((background_check, "LEAST"), (chain_module, "EVERY")):
             monkeypatch.setattr(module, name, 20)
         follows_only_what_it_must(monkeypatch)
         kept.open().close()

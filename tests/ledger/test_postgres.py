@@ -143,7 +143,7 @@ class TestIndexes:
         self.refused(place, ledger, "is found at entry 6: an index")
 
     def test_a_record_that_says_something_else_than_its_text_is_found_out(self, place, ledger, database) -> None:
-        behind_its_back(database, "alter table entries alter column record drop expression")
+        behind_its_back(database, "alter table all_entries alter column record drop expression")
         behind_its_back(
             database, "update entries set record = jsonb_set(record, '{request}', '\"other\"') where seq = 6"
         )
@@ -194,17 +194,17 @@ class TestSchema:
     def test_entries_are_never_changed_deleted_or_truncated(self, place, database) -> None:
         place.clinic().close()
         with psycopg.connect(database, autocommit=True) as admin:
-            for statement in ("update entries set body = '{}'", "delete from entries", "truncate entries"):
+            for statement in ("update entries set body = '{}'", "delete from entries", "truncate all_entries"):
                 with pytest.raises(psycopg.errors.RaiseException, match="never changed"):
-                    admin.execute("set search_path = lapwing;" + statement)
+                    admin.execute("set search_path = lapwing; set lapwing.chain = '1';" + statement)
 
     @pytest.mark.catalogue("L9")
     def test_an_edited_entry_is_named(self, place, database) -> None:
         with place.clinic() as ledger:
             ask(ledger)
         with psycopg.connect(database) as admin:
-            admin.execute("set search_path = lapwing")
-            admin.execute("alter table entries disable trigger all")
+            admin.execute("set search_path = lapwing; set lapwing.chain = '1'")
+            admin.execute("alter table all_entries disable trigger all")
             admin.execute("update entries set body = replace(body, '42', '43') where seq = 5")
         with pytest.raises(LedgerDamagedError) as found:
             place.open()
@@ -481,10 +481,10 @@ class DeafConnection:
 def behind_its_back(database: str, statement: str, *values) -> None:
     """Change the database as someone who owns it can."""
     with psycopg.connect(database) as admin:
-        admin.execute("set search_path = lapwing")
-        admin.execute("alter table entries disable trigger all")
+        admin.execute("set search_path = lapwing; set lapwing.chain = '1'")
+        admin.execute("alter table all_entries disable trigger all")
         admin.execute(statement, values)
-        admin.execute("alter table entries enable trigger all")
+        admin.execute("alter table all_entries enable trigger all")
 
 
 def _terminate(place: Place, connection) -> None:
@@ -504,7 +504,7 @@ class TestHeads:
     def roll_back(database: str, to: int) -> None:
         """What restoring last night's dump amounts to."""
         with psycopg.connect(database, options="-c search_path=lapwing") as admin:
-            admin.execute("drop trigger entries_are_for_ever on entries")
+            admin.execute("drop trigger entries_are_for_ever on all_entries")
             admin.execute("delete from entries where seq > %s", (to,))
             admin.execute("update ledger set (seq, hash) = (select seq, hash from entries where seq = %s)", (to,))
 

@@ -1,6 +1,5 @@
 """A paid question is not answered a second time because its entries, from before the checkpoint, are gone."""
 
-import sqlite3
 import threading
 from contextlib import closing
 
@@ -9,6 +8,7 @@ import pytest
 import lapwing as lw
 from lapwing.ledger.background_check import BackgroundCheck
 from lapwing.vocabulary.errors import LedgerDamagedError
+from ledger.clinic import raw
 
 ENTRIES = 1044
 
@@ -31,7 +31,7 @@ def asked(quick_path):
 
 
 def change(folder, statement: str, *values: object) -> None:
-    with closing(sqlite3.connect(folder / "ledger.db")) as database, database:
+    with closing(raw(folder / "ledger.db")) as database, database:
         for trigger in ("changed", "deleted"):
             database.execute(f"drop trigger entries_are_never_{trigger}")
         database.execute(statement, values)

@@ -150,6 +150,16 @@ def genesis(ledger: str) -> bytes:
     return sha256(b"lapwing ledger 1\n" + ledger.encode("utf-8")).digest()
 
 
+def chain_name(ledger: str, number: int) -> str:
+    """Return the name by which the receipts of a chain call it; chain 0, the directory, has that of the ledger."""
+    return f"{ledger}/{number}" if number else ledger
+
+
+def of_chain(path: Path, number: int) -> Path:
+    """Return the file of a chain beside `path`, which is that of the directory."""
+    return path.with_name(f"{path.name}.{number}") if number else path
+
+
 def link(before: bytes, body: str) -> bytes:
     """Return the hash of an entry that follows the hash `before`."""
     return sha256(b"lapwing entry 1\n" + before + body.encode("ascii")).digest()
@@ -412,6 +422,7 @@ class Lookup(StrEnum):
     SETTLES = """select seq from entries
         where cast(record ->> 'settles' as bigint) = ? and record ->> 'settles' is not null limit 1"""
     STREAM = "select max(seq) from entries where record ->> 'stream' = ?"
+    CHAIN = "select seq from entries where record ->> 'founds' = ? limit 1"
 
 
 Asked: TypeAlias = tuple[Lookup, tuple[str | int, ...]]  # a lookup with its values
@@ -464,5 +475,6 @@ FINDING: Final = (
     ("recall", Lookup.RECALL, ("recall",)),
     ("settles", Lookup.SETTLES, ("settles",)),
     ("stream", Lookup.STREAM, ("stream",)),
+    ("founds", Lookup.CHAIN, ("founds",)),
 )
 """The field that an entry must have to be found by a lookup, and the fields that are the key of the lookup."""

@@ -25,6 +25,8 @@ from lapwing.accounting.filters.account import (
 )
 from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease, StreamClosing, YesCharge, cost_of
 from lapwing.accounting.filters.remaining import Refusal
+from lapwing.ledger.chain import Chain
+from lapwing.ledger.chains import merkle_root
 from lapwing.ledger.claims import (
     OpenRequests,
     Record,
@@ -43,7 +45,7 @@ from lapwing.ledger.claims import (
     units_of_round,
 )
 from lapwing.ledger.database import Database
-from lapwing.ledger.entries import Entry, Receipt, check_chain, recall_digest
+from lapwing.ledger.entries import Entry, Receipt, check_chain, genesis, recall_digest
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.reservation_states import MOST_ROUNDS, STREAM, IfLost, ReservationKind, kind_of
 from lapwing.ledger.states import Analyst, PopulationRecord
@@ -97,11 +99,31 @@ class Replay:
     today: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
     """For each analyst, the last day of questions to streams and their number, where that has a limit."""
     has_lost_entries: bool = False
+    is_directory: bool = False
+    founded: dict[str, int] = field(default_factory=dict)
+    heads: dict[int, str] = field(default_factory=dict)
+    """Of the directory: the chains of populations, and the ends of chains as they were sealed last."""
     budget_requests: OpenRequests = field(default_factory=OpenRequests)
 
     def read(self, entry: Entry) -> None:
         """Follow one entry, or refuse it if it cannot follow on those before it."""
-        rules = {
+        rules = self._rules()
+        try:
+            record = entry.record
+            require(canonical(record) == entry.body and record["seq"] == entry.seq, "is not in canonical form")
+            require_fields(record)
+            self._once(record)
+            rules[record["kind"]](record)
+        except ReplayError as wrong:
+            raise LedgerDamagedError(str(wrong), seq=entry.seq) from wrong
+        except (LapwingError, KeyError, TypeError, ValueError, AttributeError) as error:
+            said = str(error) if isinstance(error, LapwingError) else "a part of it is missing, or not what it must be"
+            raise LedgerDamagedError(f"makes no sense ({said})", seq=entry.seq) from error
+
+    def _rules(self) -> dict[str, Callable[[Record], None]]:
+        if self.is_directory:
+            return {"founding": self._founding, "heads": self._heads, "note": self._note}
+        return {
             "population": self._population,
             "policy": self._policy,
             "charge": self._charge,
@@ -117,17 +139,6 @@ class Replay:
             "request": self._request,
             "refusal": self.budget_requests.refuse,
         }
-        try:
-            record = entry.record
-            require(canonical(record) == entry.body and record["seq"] == entry.seq, "is not in canonical form")
-            require_fields(record)
-            self._once(record)
-            rules[record["kind"]](record)
-        except ReplayError as wrong:
-            raise LedgerDamagedError(str(wrong), seq=entry.seq) from wrong
-        except (LapwingError, KeyError, TypeError, ValueError, AttributeError) as error:
-            said = str(error) if isinstance(error, LapwingError) else "a part of it is missing, or not what it must be"
-            raise LedgerDamagedError(f"makes no sense ({said})", seq=entry.seq) from error
 
     def _once(self, record: Record) -> None:
         if "request" in record:
@@ -139,8 +150,24 @@ class Replay:
         require(isinstance(record["remark"], str), "notes nothing")
         self.has_lost_entries = True
 
+    def _founding(self, record: Record) -> None:
+        require(isinstance(record["founds"], str), "founds nothing")
+        require(record["founds"] not in self.founded, "founds a population for the second time")
+        self.founded[record["founds"]] = record["seq"]
+
+    def _heads(self, record: Record) -> None:
+        require(record["heads"], "seals nothing")
+        for number, end in record["heads"].items():
+            seq, _, hash_ = end.partition(":")
+            before, _, _ = self.heads.get(int(number), "0:").partition(":")
+            require(int(number) in self.founded.values(), "seals a chain that there is not")
+            require(int(seq) > int(before) and len(bytes.fromhex(hash_)) == len(genesis("")), "seals no later end")
+            self.heads[int(number)] = end
+        require(record["root"] == merkle_root(self.heads).hex(), "has another root than that of the ends it seals")
+
     def _population(self, record: Record) -> None:
         name = record["population"]
+        require(not self.populations, "creates a second population in one chain")
         require(name not in self.populations, "creates a population that exists")
         population = from_record(PopulationRecord, record["policy"])
         require(population.name == name, "describes another population")
@@ -527,101 +554,34 @@ def verify(
     shown = list(receipts)
     for receipt in shown:
         ledger.require(receipt)
-    ledger.store.inspect()
-    with ledger.store.reading() as transaction:
-        end, parts = transaction.receipt, _parts(transaction, cores)
-        others = frozenset[str]().union(*parts)
-        with ExitStack() as stack:
-            beside = _beside(ledger.store.database, end, parts, stack) if parts else []
-            here = partial(_replayed, transaction, end, lambda name: name not in others, progress)
-            require_whole(transaction, _all([here, *beside]))
-        return Verification(entries=end.seq, head=end, receipts=len(shown))
+    directory = Replay(is_directory=True)
+    _follow(ledger.chains.directory, directory, None)
+    ledger.chains.require(ledger.chains.directory.head())
+    every, checked = dict(ledger.chains), 0
+    if unknown := {*every} - {*directory.founded}:
+        raise LedgerDamagedError(f"population {min(unknown)!r} was never founded")
+    due = sum(chain.head().seq for chain in every.values())
+    for chain in every.values():
+        checked += _follow(chain, Replay(), progress and partial(_further, progress, checked, due))
+    ends = [chain.head() for chain in every.values()]
+    head = ends[0] if len(ends) == 1 else ledger.chains.directory.head()
+    return Verification(entries=checked, head=head, receipts=len(shown))
 
 
-@frozen()
-class Replayed:
-    """What a part of a ledger has that no other part may have, and what the index of answers must find of it."""
-
-    reservations: frozenset[str]
-    recalls: frozenset[tuple[str, int, int]]
+def _further(progress: Progress, before: int, due: int, seq: int) -> None:
+    progress(before + seq, due)
 
 
-def _parts(transaction: Transaction, cores: int) -> list[frozenset[str]]:
-    """Divide the populations, by their entries, among all cores but the first, which has whatever is in no part."""
-    sizes = {str(name): int(number) for name, number in transaction.all(_SIZES) if name}
-    parts: list[tuple[int, set[str]]] = [(0, set()) for _ in range(min(cores, max(1, len(sizes))))]
-    for name in sorted(sizes, key=lambda one: (-sizes[one], one)):
-        least = min(range(len(parts)), key=lambda one: parts[one][0])
-        parts[least] = parts[least][0] + sizes[name], parts[least][1] | {name}
-    return [frozenset(names) for _, names in parts[1:]]
-
-
-def _replayed(
-    transaction: Transaction, end: Receipt, is_mine: Callable[[str], bool], progress: Progress | None = None
-) -> Replayed:
-    """Follow the chain up to its `end`, and do again what is about some populations, or about none."""
-    replay = Replay()
-    entries = takewhile(lambda entry: entry.seq <= end.seq, transaction.entries())
-    for entry in check_chain(end.ledger, entries, last=end.seq, head=bytes.fromhex(end.hash)):
-        if is_mine(_population_of(entry)):
+def _follow(chain: Chain, replay: Replay, progress: Callable[[int], None] | None) -> int:
+    """Do again all that a chain says was done; return how many entries it has."""
+    chain.store.inspect()
+    with chain.store.reading() as transaction:
+        for entry in check_chain(
+            transaction.ledger, transaction.entries(), last=transaction.last, head=transaction.head
+        ):
             replay.read(entry)
-        if progress:
-            progress(entry.seq, end.seq)
-    return Replayed(reservations=frozenset(replay.reservations), recalls=frozenset(replay.recalls))
-
-
-def _population_of(entry: Entry) -> str:
-    """Return the population that an entry is about; nothing, if it is about none or makes no sense."""
-    try:
-        name = entry.record.get("population")
-    except (ValueError, AttributeError):
-        return ""
-    return name if isinstance(name, str) else ""
-
-
-def _beside(
-    database: Database, end: Receipt, parts: Sequence[frozenset[str]], stack: ExitStack
-) -> list[Callable[[], Replayed]]:
-    """Begin a process for each part; return what waits for the end of each."""
-    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - slow to load, and needed for this alone
-    from multiprocessing import get_context  # noqa: PLC0415
-
-    pool = stack.enter_context(ProcessPoolExecutor(len(parts), mp_context=get_context("spawn")))
-    return [pool.submit(replay_elsewhere, database, end, part).result for part in parts]
-
-
-def replay_elsewhere(database: Database, end: Receipt, part: frozenset[str]) -> Replayed:
-    """Do a part of the ledger again, in a process of its own; what is about no population concerns every part."""
-    store = Store(database)
-    try:
-        with store.reading() as transaction:
-            return _replayed(transaction, end, lambda name: name in part or not name)
-    finally:
-        store.close()
-
-
-def _all(parts: Iterable[Callable[[], Replayed]]) -> list[Replayed]:
-    """Return all parts; if some are damaged, fail with the first entry that is wrong in any of them."""
-    done, wrong = list[Replayed](), list[LedgerDamagedError]()
-    for part in parts:
-        try:
-            done.append(part())
-        except LedgerDamagedError as error:
-            wrong.append(error)
-    if wrong:
-        raise min(wrong, key=lambda error: error.seq or float("inf"))
-    return done
-
-
-def require_whole(transaction: Transaction, parts: Sequence[Replayed]) -> None:
-    """Refuse parts that are right by themselves and not together."""
-    opened = [name for part in parts for name in part.reservations]
-    if len(set(opened)) != len(opened):
-        twice = min(name for name in opened if opened.count(name) > 1)
-        raise LedgerDamagedError(f"stream {twice!r} was opened in two populations")
-    said = frozenset[tuple[str, int, int]]().union(*(part.recalls for part in parts))
-    if set(transaction.all("select digest, seq, place from recalls")) != said:
-        raise LedgerDamagedError("the index of the answers of batches says something else than the entries")
-
-
-_SIZES: Final = "select coalesce(record ->> 'population', ''), count(*) from entries group by 1"
+            if progress:
+                progress(entry.seq)
+        if set(transaction.all("select digest, seq, place from recalls")) != replay.recalls:
+            raise LedgerDamagedError("the index of the answers of batches says something else than the entries")
+        return transaction.last

@@ -13,8 +13,16 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
-from lapwing.ledger.database import SQLITE_TABLES, Connection, Database, Row, misplaced_answers
-from lapwing.ledger.entries import Entry, HeadFile, sync_folder
+from lapwing.ledger.database import (
+    SQLITE_TABLES,
+    SQLITE_VIEWS,
+    Connection,
+    Database,
+    Row,
+    misplaced_answers,
+    require_found,
+)
+from lapwing.ledger.entries import Entry, sync_folder
 from lapwing.ledger.queue import Gate
 from lapwing.ledger.store import fault_point
 from lapwing.vocabulary.codec import FORMAT
@@ -40,6 +48,7 @@ _SETTINGS: Final = (
     ("checkpoint_fullfsync", "on", 1),
     ("secure_delete", "on", 1),
     ("cell_size_check", "on", 1),
+    ("temp_store", "memory", 2),  # for the views of its chain
 )
 
 _MISPLACED: Final = """
@@ -73,10 +82,15 @@ class SqliteDatabase(Database):
     keeps_head = True
 
     def __init__(
-        self, path: Path, *, patience: float = 30.0, driver: Callable[[Path], Connection] | None = None
+        self,
+        path: Path,
+        *,
+        patience: float = 30.0,
+        driver: Callable[[Path], Connection] | None = None,
     ) -> None:
-        self.path, self._patience, self._driver = path, patience, driver or _open
-        self.head: HeadFile | None = HeadFile(path.with_name(path.name.removesuffix(".db") + ".head"))
+        self.path, self._patience, self._driver, self.number = path, patience, driver or _open, 0
+        self.head_path: Path | None = path.with_name(path.name.removesuffix(".db") + ".head")
+        self.head = self.head_of(0)
 
     @property
     def place(self) -> str:
@@ -85,8 +99,8 @@ class SqliteDatabase(Database):
 
     @property
     def identity(self) -> str:
-        """The path of the file, with links resolved."""
-        return str(self.path.resolve())
+        """The path of the file, with links resolved, and the number of the chain."""
+        return f"{self.path.resolve()} {self.number}"
 
     def _dial(self) -> Connection:
         _require_version()
@@ -105,6 +119,8 @@ class SqliteDatabase(Database):
                 raise LedgerDurabilityError(
                     f"{setting} of {self.place}", found, remedy=f"it must be {wanted}: is the file on a local disk?"
                 )
+        for view in SQLITE_VIEWS:
+            connection.execute(view.format(self.number))
 
     def _require_file(self) -> None:
         try:
@@ -144,8 +160,10 @@ class SqliteDatabase(Database):
         """Add entries; the transaction is alone, so the chain ends where it did."""
         del before
         for entry in entries:
-            connection.execute("insert into entries (seq, body, hash) values (?, ?, ?)", entry)
-        connection.execute("update ledger set seq = ?, hash = ?", (entries[-1].seq, entries[-1].hash))
+            values = (self.number, *entry)
+            connection.execute("insert into all_entries (chain, seq, body, hash) values (?, ?, ?, ?)", values)
+        end = (entries[-1].seq, entries[-1].hash, self.number)
+        connection.execute("update chains set seq = ?, hash = ? where chain = ?", end)
         if commit:
             connection.execute("COMMIT")
         return True
@@ -165,13 +183,15 @@ class SqliteDatabase(Database):
         connection.execute("pragma wal_checkpoint(truncate)").fetchall()
 
     def inspect(self, connection: Connection) -> None:
-        """Have SQLite check its pages, and its indexes against its tables: all that is looked up is found by them.
+        """Compare the results of lookups with the entries of the chain; for the directory, SQLite checks all its pages.
 
         The answers of batches are found by a table of their own, which is compared with the entries.
         """
-        (found,) = connection.execute("pragma integrity_check(1)").fetchone()
-        if found != "ok":
-            raise LedgerDamagedError(f"{self.place} is damaged: {found}")
+        if not self.number:
+            (found,) = connection.execute("pragma integrity_check(1)").fetchone()
+            if found != "ok":
+                raise LedgerDamagedError(f"{self.place} is damaged: {found}")
+        require_found(connection, self.place)
         if connection.execute(_MISPLACED).fetchone() is not None:
             raise misplaced_answers(self.place)
 
@@ -195,7 +215,7 @@ class SqliteDatabase(Database):
                 connection.execute("BEGIN IMMEDIATE")
                 for statement in SQLITE_TABLES:
                     connection.execute(statement)
-                connection.execute("insert into ledger values (1, ?, ?, 0, ?)", (ledger, FORMAT, head))
+                connection.execute("insert into chains values (0, ?, ?, 0, ?)", (ledger, FORMAT, head))
                 connection.execute("COMMIT")
             fault_point("create.written")
             os.link(making, self.path)  # fails if someone else was faster, where a rename would overwrite
@@ -229,7 +249,7 @@ def stream_names(path: Path) -> list[str]:
 
     A shell completes names with it while a person types, so it neither waits nor checks.
     """
-    opened = "select record ->> 'stream' from entries where record ->> 'kind' = 'opening'"
+    opened = "select record ->> 'stream' from all_entries where record ->> 'kind' = 'opening'"
     address = f"{path.absolute().as_uri()}?mode=ro"
     with suppress(OSError, sqlite3.Error), closing(sqlite3.connect(address, uri=True)) as ledger:
         return [str(name) for (name,) in ledger.execute(opened)]

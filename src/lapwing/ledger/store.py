@@ -72,7 +72,7 @@ _MOST_STREAMS: Final = 1000
 _AT: Final = "select name, (select hash from entries where seq = ?), seq, (select count(*) from entries) from ledger"
 
 ACTS: Final = (
-    *("create", "population", "policy", "version", "rollback"),
+    *("create", "found", "population", "policy", "version", "rollback", "seal"),
     *("charge", "answer", "lose"),
     *("open", "intend", "decide", "close", "forfeit"),
 )
@@ -113,8 +113,8 @@ def _alone(_: list[PendingChange]) -> None: ...
 class Store:
     """The ledger's place: one connection to write and one to read, safe to share among threads and after a fork."""
 
-    def __init__(self, database: Database, clock: Clock = now) -> None:
-        self.database, self._clock = database, clock
+    def __init__(self, database: Database, clock: Clock = now, *, above: "Store | None" = None) -> None:
+        self.database, self._clock, self._above = database, clock, above  # the directory is above all other chains
         self._writer, self._reader = LazyConnection(database), LazyConnection(database)
         self._cache = StateCache()
         self.background: BackgroundCheck | None = None  # of entries that were not followed when it was opened
@@ -122,15 +122,15 @@ class Store:
         self._seen: Receipt | None = None
         self._looked: tuple[object, Receipt | None] = None, None  # the stamp that it had, and its end
         self._queue, self._rivals, self._learning = WriterQueue(), Rivals(), threading.Lock()
-        self.appends = AppendTimes()
+        self.appends: AppendTimes = AppendTimes() if above is None else above.appends
         # The transaction of the thread that holds the reader's lock. The reference is weak: one whose end was
         # interrupted is dropped.
         self._reading: Callable[[], Transaction | None] = _nothing
 
     @cached_property
     def gate(self) -> Turns:
-        """Locks that serialize requests for the same work."""
-        return self.database.gate()
+        """Locks that serialize requests for the same work, in any chain of the ledger."""
+        return self.database.gate() if self._above is None else self._above.gate
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
@@ -439,8 +439,7 @@ class Store:
     def _stamp(self) -> object:
         """Return a value that changes when an entry is committed or the head advances; None if there is none."""
         head = self.database.head
-        if self.background is not None:
-            self.background.require()
+        self.require_undamaged()
         with self._understood(self._reader):
             connection = self._reader.idle()
             stamp = self.database.stamp(connection)
@@ -472,8 +471,7 @@ class Store:
 
     def _look(self) -> Known:
         """Return the known lower bounds, read before a transaction begins: later ones may exceed its snapshot."""
-        if self.background is not None:
-            self.background.require()
+        self.require_undamaged()
         kept = self.database.head
         return Known(self._seen, kept.promised() if kept else None)
 
@@ -518,6 +516,13 @@ class Store:
         if promised and promised != seen:
             require_promised(promised, transaction.receipt, found=transaction.hash_of(promised.seq))
         return transaction
+
+    def require_undamaged(self) -> None:
+        """Refuse if the background check found damage in this chain or in the directory."""
+        if self.background is not None:
+            self.background.require()
+        if self._above is not None:
+            self._above.require_undamaged()
 
     def _wait_for_check(self) -> None:
         if self.background is not None:

@@ -7,8 +7,9 @@ import click
 
 from lapwing.doors.cli.commands import facts, json_option, progress, table, tell
 from lapwing.doors.cli.options import Door, for_the_custodian
-from lapwing.ledger.entries import Receipt
+from lapwing.ledger.entries import Receipt, Record
 from lapwing.ledger.export import check_export, describe, export_json, export_parquet, without_states
+from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.replay import Verification
 from lapwing.ledger.replay import verify as verify_ledger
 from lapwing.vocabulary.errors import ParameterError
@@ -47,14 +48,28 @@ def show(door: Door, *, last: int) -> None:
     """
     with door.workspace() as opened:
         names = opened.ledger.populations() if door.population is None else [door.population]
-        every = [*opened.ledger.notes(), *(entry for name in names for entry in opened.ledger.history(name))]
-    entries = sorted(every, key=lambda entry: entry["seq"])
+        entries = _in_time([_all_of(opened.ledger.of(name), name) for name in names])
     shown = entries[-last:]
     rows = [[str(one["seq"]), one.get("at", "")[:16].replace("T", " "), one["kind"], *describe(one)] for one in shown]
     door.tell(
         {"entries": [without_states(entry) for entry in shown], "shown": len(shown), "all": len(entries)},
         table(["entry", "at", "kind", "by", "what"], rows, left=5),
     )
+
+
+def _all_of(ledger: Ledger, population: str) -> list[Record]:
+    return sorted([*ledger.notes(), *ledger.history(population)], key=lambda entry: entry["seq"])
+
+
+def _in_time(chains: list[list[Record]]) -> list[Record]:
+    """Return the entries of all chains in time, those of each in their order; some have no time of their own."""
+    timed: list[tuple[str, Record]] = []
+    for entries in chains:
+        at = ""
+        for entry in entries:
+            at = max(at, entry.get("at", at))
+            timed.append((at, entry))
+    return [entry for _, entry in sorted(timed, key=lambda one: one[0])]
 
 
 @click.command()
@@ -79,7 +94,7 @@ def history(door: Door, *, analyst: str | None, last: int, every: bool) -> None:
     with door.workspace() as opened:
         names = list(opened.settings.populations) if door.population is None else [door.population]
         told = {name: opened.ledger.history(name) for name in names}
-        notes = opened.ledger.notes() if analyst is None else []
+        notes = [note for name in names[:1] for note in opened.ledger.of(name).notes()] if analyst is None else []
         known = {one for name in names for one in opened.ledger.analysts(name)}
         if analyst is not None and analyst not in known:
             require_known_analyst(analyst, known)
@@ -207,12 +222,12 @@ def join(folder: Path, *, ledger: str, key_file: Path, settings: Path | None, as
     with join_ledger(folder, ledger, key_file=key_file, settings=settings) as workspace:
         names = list(workspace.settings.populations)
         tables = [table for one in workspace.settings.populations.values() for table in one.sources]
-        head = workspace.ledger.head()
+        ledger, entries = workspace.ledger.name, workspace.ledger.last_entry()
     after = "lapwing check" if tables else "lapwing add TABLE --source FILE"
     tell(
-        {"workspace": str(folder), "populations": names, "tables": tables, "ledger": head.ledger, "entries": head.seq},
+        {"workspace": str(folder), "populations": names, "tables": tables, "ledger": ledger, "entries": entries},
         facts(
-            ("joined", f"ledger {head.ledger}, which has {head.seq:,} entries"),
+            ("joined", f"ledger {ledger}, which has {entries:,} entries"),
             ("people", ", ".join(names)),
             ("made", f"{folder}, with its settings and a copy of the key: delete {key_file}"),
             ("next", f"{after} -w {folder}"),

@@ -95,7 +95,7 @@ def make_server(workspace: Workspace, store: DoorStore, settings: DoorSettings) 
         jobs=Jobs(tick=settings.tick, at_once=limits.at_once, most_waiting=limits.waiting, on_failure=state.log),
         limits=limits,
         rates=rate_limits(store, limits),
-        metrics=Metrics(fine=_timed_finely(), appends=state.ledger.store.appends),
+        metrics=Metrics(fine=_timed_finely(), appends=state.ledger.appends),
         address=settings.address,
         tick=settings.tick,
         threads=CapacityLimiter(8),
