@@ -25,7 +25,7 @@ from lapwing.ledger.questions import Released
 from lapwing.ledger.replay import verify
 from lapwing.ledger.reservation_states import RoundOutcome
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerUnwritableError
-from ledger.clinic import SECRET, SEED, Place, ask, decide_one, empty_index, intend_one, opening, raw, request, spent
+from ledger.clinic import CHAIN, SECRET, SEED, Place, ask, decide_one, empty_index, intend_one, opening, raw, request, spent
 
 KEY = bytes(range(32))
 QUESTIONS = 15
@@ -95,7 +95,7 @@ def kept(kind, request, tmp_path, monkeypatch) -> Kept:
         assert ledger.last_entry() == LAST
     kept = Kept(place, CheckpointFile(tmp_path / "ledger.checked", KEY))
     kept.open().close()
-    assert kept.checkpoints.read().receipt.seq == LAST
+    assert kept.checkpoints.chain(CHAIN).read().receipt.seq == LAST
     return kept
 
 
@@ -163,7 +163,7 @@ class TestTheWholeChain:
             assert ask(ledger, "k2", epsilon="1/100").answer == "noisy 2"
             assert ask(ledger, "new").answer == "42"
             assert not ledger.store.background.has_failed
-        assert kept.checkpoints.read().receipt.seq == LAST + 2
+        assert kept.checkpoints.chain(CHAIN).read().receipt.seq == LAST + 2
 
     def test_the_answers_of_batches_are_compared_with_their_index(self, kept) -> None:
         kept.do("update recalls set place = 1 - place")

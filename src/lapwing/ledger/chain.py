@@ -43,6 +43,11 @@ class Chain:
         """Questions of streams, which are the rounds of reservations."""
         return Streams(self.store)
 
+    @property
+    def name(self) -> str:
+        """Its name in receipts."""
+        return self.head().ledger
+
     def head(self) -> Receipt:
         """Return the receipt of the last entry."""
         with self.store.reading() as transaction:

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import IO, Any, Final
 
 from lapwing.ledger.chain import Chain
-from lapwing.ledger.chains import sealed_by
+from lapwing.ledger.chains import name_of, sealed_by
 from lapwing.ledger.entries import Entry, Receipt, Record, check_chain, compare
 from lapwing.ledger.ledger import Ledger
 from lapwing.vocabulary.codec import canonical
@@ -140,13 +140,17 @@ def check_export(path: Path, receipts: Iterable[Receipt] = ()) -> Receipt:
     """
     wanted = list(receipts)
     ends, found, sealed = dict[str, Receipt](), dict[Receipt, None](), list[Receipt]()
+    names = dict[int, str]()
     for end, entries in read_export(path):
-        ends[end.ledger] = end
+        is_first, ends[end.ledger] = not ends, end
         noted = {receipt.seq for receipt in [*wanted, *sealed] if receipt.ledger == end.ledger}
         for entry in entries:
             if entry.seq in noted:
                 found[Receipt(ledger=end.ledger, seq=entry.seq, hash=entry.hash.hex())] = None
-            sealed += sealed_by(end.ledger, entry.record) if len(ends) == 1 else ()
+            if is_first and '"kind":"founding"' in entry.body:
+                names[entry.seq] = name_of(end.ledger, entry.record)
+            elif is_first and '"kind":"heads"' in entry.body:
+                sealed += sealed_by(names, entry.record)
     hashes = {(one.ledger, one.seq): bytes.fromhex(one.hash) for one in found}
     whole = next(iter(ends.values()))
     for receipt in [*wanted, *sealed]:

@@ -320,11 +320,11 @@ class Ledger:
 
         That is the receipt of the last entry about its population, and where there are several, one that seals them.
         """
-        return self.here.head() if self._population or self.chains.has_one else self.chains.seal()
+        return self.chains.seal() if self.is_whole else self.here.head()
 
     def last_entry(self) -> int:
         """Return how many entries there are: about its population, or about all; cached, as long as nothing changes."""
-        return self.store.look().seq if self._population or self.chains.has_one else self.chains.size()
+        return self.chains.size() if self.is_whole else self.store.look().seq
 
     def receipt(self, seq: int) -> Receipt:
         """Return the receipt of an entry."""
@@ -341,15 +341,18 @@ class Ledger:
         """
         self.chains.require(receipt)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is open at all of its populations, of which there are several."""
+        return not (self._population or self.chains.has_one)
+
     def chosen(self) -> list[Chain]:
         """Return the chain of its population; without one, the directory, and those of all populations."""
-        if self._population or self.chains.has_one:
-            return [self.here]
-        return [self.chains.directory, *(chain for _, chain in self.chains)]
+        return [self.chains.directory, *(chain for _, chain in self.chains)] if self.is_whole else [self.here]
 
     def in_chain(self, number: int) -> "Ledger":
         """Return this ledger, open at the population whose chain has this number."""
-        return self.of(self.chains.name_of(number))
+        return self.of(self.chains.population_of(number))
 
     def seal(self) -> Receipt:
         """Return a receipt that covers all chains as they are now: keep it elsewhere, and none can be rolled back."""
@@ -417,7 +420,9 @@ def create_ledger(address: str | Path | Database, *, name: str, head: Path | Non
     >>> ledger.close()
     """
     database = _database(address, head)
-    Store(database).create(named("name", name), genesis(name))
+    if "/" in named("name", name):
+        raise ParameterError("name", name, reason="has a slash in it", remedy="leave it out")
+    Store(database).create(name, genesis(name))
     return open_ledger(database, clock=clock)
 
 
@@ -438,8 +443,6 @@ def open_ledger(
     ledger = Ledger(Chains(_database(address, head), clock, checkpoints))
     with closing_on_failure(ledger):
         ledger.chains.open()
-        if ledger.chains.has_one:
-            ledger.chains.of(ledger.chains.only())
         for receipt in receipts:
             ledger.require(receipt)
     return ledger

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import takewhile
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from lapwing.accounting.filters.account import (
     Account,
@@ -26,7 +26,7 @@ from lapwing.accounting.filters.account import (
 from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease, StreamClosing, YesCharge, cost_of
 from lapwing.accounting.filters.remaining import Refusal
 from lapwing.ledger.chain import Chain
-from lapwing.ledger.chains import merkle_root
+from lapwing.ledger.chains import Chains, leaf, merkle_root
 from lapwing.ledger.claims import (
     OpenRequests,
     Record,
@@ -50,7 +50,6 @@ from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.reservation_states import MOST_ROUNDS, STREAM, IfLost, ReservationKind, kind_of
 from lapwing.ledger.states import Analyst, PopulationRecord
 from lapwing.ledger.store import Store
-from lapwing.ledger.transaction import Transaction
 from lapwing.vocabulary.codec import canonical, digest, from_record, to_record
 from lapwing.vocabulary.errors import LapwingError, LedgerDamagedError
 from lapwing.vocabulary.exact import as_int
@@ -100,6 +99,7 @@ class Replay:
     """For each analyst, the last day of questions to streams and their number, where that has a limit."""
     has_lost_entries: bool = False
     is_directory: bool = False
+    ledger: str = ""
     founded: dict[str, int] = field(default_factory=dict)
     heads: dict[int, str] = field(default_factory=dict)
     """Of the directory: the chains of populations, and the ends of chains as they were sealed last."""
@@ -153,14 +153,14 @@ class Replay:
     def _founding(self, record: Record) -> None:
         require(isinstance(record["founds"], str), "founds nothing")
         require(record["founds"] not in self.founded, "founds a population for the second time")
-        self.founded[record["founds"]] = record["seq"]
+        self.founded[record["founds"]], self.heads[record["seq"]] = record["seq"], leaf(0)
 
     def _heads(self, record: Record) -> None:
         require(record["heads"], "seals nothing")
         for number, end in record["heads"].items():
             seq, _, hash_ = end.partition(":")
-            before, _, _ = self.heads.get(int(number), "0:").partition(":")
-            require(int(number) in self.founded.values(), "seals a chain that there is not")
+            require(int(number) in self.heads, "seals a chain that there is not")
+            before, _, _ = self.heads[int(number)].partition(":")
             require(int(seq) > int(before) and len(bytes.fromhex(hash_)) == len(genesis("")), "seals no later end")
             self.heads[int(number)] = end
         require(record["root"] == merkle_root(self.heads).hex(), "has another root than that of the ends it seals")
@@ -548,40 +548,108 @@ def verify(
 
     `receipts` were kept outside the ledger: it must contain the entry of each, so it is neither older nor has another
     past. `progress` is called with the number of entries checked so far and the number of all. With several `cores`
-    the populations are divided among as many processes: each follows the whole chain, and does its charges again.
+    the chains of populations are divided among as many processes. A ledger that is open at one population is checked
+    there.
     """
     as_int("cores", cores)
-    shown = list(receipts)
+    shown, chains = list(receipts), ledger.chains
     for receipt in shown:
         ledger.require(receipt)
-    directory = Replay(is_directory=True)
-    _follow(ledger.chains.directory, directory, None)
-    ledger.chains.require(ledger.chains.directory.head())
-    every, checked = dict(ledger.chains), 0
-    if unknown := {*every} - {*directory.founded}:
-        raise LedgerDamagedError(f"population {min(unknown)!r} was never founded")
-    due = sum(chain.head().seq for chain in every.values())
-    for chain in every.values():
-        checked += _follow(chain, Replay(), progress and partial(_further, progress, checked, due))
-    ends = [chain.head() for chain in every.values()]
-    head = ends[0] if len(ends) == 1 else ledger.chains.directory.head()
-    return Verification(entries=checked, head=head, receipts=len(shown))
+    chains.directory.store.inspect(deep=True)
+    every = ledger.chosen()
+    due = {chain.name: chain.head() for chain in (chains.directory, *every)}
+    followed = replay_chain(chains.directory.store, due[chains.directory.name], is_directory=True)
+    populations = [chain for chain in every if chain is not chains.directory]
+    whole = sum(due[chain.name].seq for chain in populations)
+    parts = _parts([(chain, due[chain.name]) for chain in populations], cores)
+    with ExitStack() as stack:
+        beside = _beside(parts[1:], stack) if len(parts) > 1 else []
+        here = partial(_replayed, parts[0], progress and partial(_further, progress, whole)) if parts else None
+        _all([*([here] if here else []), *beside])
+    if ledger.is_whole:
+        _require_founded(followed, chains)
+    return Verification(entries=whole, head=ledger.head(), receipts=len(shown))
 
 
-def _further(progress: Progress, before: int, due: int, seq: int) -> None:
-    progress(before + seq, due)
+def _further(progress: Progress, whole: int, done: int) -> None:
+    progress(done, whole)
 
 
-def _follow(chain: Chain, replay: Replay, progress: Callable[[int], None] | None) -> int:
-    """Do again all that a chain says was done; return how many entries it has."""
-    chain.store.inspect()
-    with chain.store.reading() as transaction:
-        for entry in check_chain(
-            transaction.ledger, transaction.entries(), last=transaction.last, head=transaction.head
-        ):
+Part: TypeAlias = list[tuple[Chain, Receipt]]
+"""Chains that one process follows, each up to an entry."""
+
+
+def _parts(chains: Sequence[tuple[Chain, Receipt]], cores: int) -> list[Part]:
+    """Divide chains, by their entries, among processes."""
+    parts: list[tuple[int, Part]] = [(0, []) for _ in range(min(cores, len(chains)))]
+    for one in sorted(chains, key=lambda one: -one[1].seq):
+        least = min(range(len(parts)), key=lambda place: parts[place][0])
+        parts[least] = parts[least][0] + one[1].seq, [*parts[least][1], one]
+    return [part for _, part in parts]
+
+
+def _replayed(part: Part, progress: Callable[[int], None] | None) -> None:
+    done = 0
+    for chain, end in part:
+        chain.store.inspect()
+        replay_chain(chain.store, end, progress=progress and partial(_after, progress, done))
+        done += end.seq
+
+
+def _after(progress: Callable[[int], None], before: int, seq: int) -> None:
+    progress(before + seq)
+
+
+def replay_chain(
+    store: Store, end: Receipt, *, is_directory: bool = False, progress: Callable[[int], None] | None = None
+) -> Replay:
+    """Follow a chain up to its `end`, do again all that it says was done, and return what is there then."""
+    replay = Replay(is_directory=is_directory, ledger=end.ledger)
+    with store.reading() as transaction:
+        entries = takewhile(lambda entry: entry.seq <= end.seq, transaction.entries())
+        for entry in check_chain(end.ledger, entries, last=end.seq, head=bytes.fromhex(end.hash)):
             replay.read(entry)
             if progress:
                 progress(entry.seq)
-        if set(transaction.all("select digest, seq, place from recalls")) != replay.recalls:
+        if set(transaction.all("select digest, seq, place from recalls where seq <= ?", end.seq)) != replay.recalls:
             raise LedgerDamagedError("the index of the answers of batches says something else than the entries")
-        return transaction.last
+    return replay
+
+
+def _beside(parts: Sequence[Part], stack: ExitStack) -> list[Callable[[], None]]:
+    """Begin a process for each part; return what waits for the end of each."""
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - slow to load, and needed for this alone
+    from multiprocessing import get_context  # noqa: PLC0415
+
+    pool = stack.enter_context(ProcessPoolExecutor(len(parts), mp_context=get_context("spawn")))
+    said = [[(chain.store.database, end) for chain, end in part] for part in parts]
+    return [pool.submit(replay_elsewhere, one).result for one in said]
+
+
+def replay_elsewhere(part: Sequence[tuple[Database, Receipt]]) -> None:
+    """Do chains again, in a process of its own."""
+    for database, end in part:
+        store = Store(database, name=end.ledger)
+        try:
+            _replayed([(Chain(store), end)], None)
+        finally:
+            store.close()
+
+
+def _all(parts: Iterable[Callable[[], None]]) -> None:
+    """Wait for all parts; if some are damaged, fail with the first entry that is wrong in any of them."""
+    wrong = list[LedgerDamagedError]()
+    for part in parts:
+        try:
+            part()
+        except LedgerDamagedError as error:
+            wrong.append(error)
+    if wrong:
+        raise min(wrong, key=lambda error: error.seq or float("inf"))
+
+
+def _require_founded(directory: Replay, chains: Chains) -> None:
+    """Refuse chains that are right by themselves, where the directory says something else of them."""
+    if unknown := {*chains.founded()} - {*directory.founded}:
+        raise LedgerDamagedError(f"population {min(unknown)!r} was never founded")
+    chains.require(chains.directory.head())

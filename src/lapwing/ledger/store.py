@@ -32,7 +32,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from itertools import takewhile
@@ -113,9 +113,15 @@ def _alone(_: list[PendingChange]) -> None: ...
 class Store:
     """The ledger's place: one connection to write and one to read, safe to share among threads and after a fork."""
 
-    def __init__(self, database: Database, clock: Clock = now, *, above: "Store | None" = None) -> None:
-        self.database, self._clock, self._above = database, clock, above  # the directory is above all other chains
+    def __init__(
+        self, database: Database, clock: Clock = now, *, above: "Store | None" = None, name: str | None = None
+    ) -> None:
+        self.database, self._clock = database, clock
+        self._above, self._name = above, name  # the directory is above all other chains, and knows how they are named
         self._writer, self._reader = LazyConnection(database), LazyConnection(database)
+        # A file has one writer, whichever chain it is at: the threads of a process wait here, and not by looking again.
+        alone: AbstractContextManager[object] = nullcontext() if database.appends_atomically else threading.RLock()
+        self.turn: AbstractContextManager[object] = alone if above is None else above.turn
         self._cache = StateCache()
         self.background: BackgroundCheck | None = None  # of entries that were not followed when it was opened
         self.has_found_damage = False
@@ -204,7 +210,7 @@ class Store:
         error nothing was written.
         """
         known = self._look()
-        with self._writer.lock:
+        with self._writer.lock, self.turn:
             with self._understood(self._writer):
                 transaction = self._begun_writing(known)
                 _pass([act], "begun")
@@ -236,7 +242,7 @@ class Store:
         """Make all changes that wait now, and report to each thread how its own ended."""
         begun, known = time.perf_counter(), self._look()
         group = [leader]
-        with self._writer.lock:
+        with self._writer.lock, self.turn:
             try:
                 transaction = self._make_together(group, known, self._queue.join)
             except SpoiledError:
@@ -269,7 +275,7 @@ class Store:
         one.forget()
         known = self._look()
         try:
-            with self._writer.lock:
+            with self._writer.lock, self.turn:
                 transaction = self._make_together([one], known)
             self._learn(transaction)
         except Exception as error:  # noqa: BLE001 - raised in the thread that waits for it
@@ -458,10 +464,14 @@ class Store:
         with suppress(LedgerError), self._writer.lock, self._understood(self._writer):
             self.database.shred(self._writer.open())
 
-    def inspect(self) -> None:
-        """Look for damage in the structures of the database; reading goes on meanwhile."""
+    def inspect(self, *, deep: bool = False) -> None:
+        """Look for an index that disagrees with the entries of the chain; reading goes on meanwhile.
+
+        A `deep` look is at the structures of the whole database, of all chains.
+        """
+        look = self.database.inspect_all if deep else self.database.inspect
         with self._writer.lock, self._understood(self._writer):
-            self.database.inspect(self._writer.open())
+            look(self._writer.open())
 
     def close(self) -> None:
         """Close files and connections; the next transaction opens them again."""
@@ -500,6 +510,8 @@ class Store:
             news=news,
             whole=self._wait_for_check,
         )
+        if self._name not in {None, transaction.ledger}:
+            raise LedgerDamagedError(f"this is chain {transaction.ledger}, and chain {self._name} was asked")
         seen, promised = known
         last = transaction.last
         if seen:

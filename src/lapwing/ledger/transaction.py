@@ -114,8 +114,6 @@ class Transaction:
             raise LedgerDamagedError("the row that names the ledger is missing")
         name, seq, hash_, version, *numbers = row[0]
         require_format(version)
-        if database.number and not str(name).endswith(f"/{database.number}"):
-            raise LedgerDamagedError(f"this is chain {name}, and chain {database.number} was asked")
         self.ledger, self._end = str(name), read_entry((seq, "", hash_))
         self._written, self._waiting = self._end, list[Entry]()
         self._found: dict[Asked, int | None] = dict(zip(lookups, numbers, strict=True))
@@ -298,12 +296,12 @@ class Transaction:
             raise LedgerDamagedError("belongs to a population which an index does not find", seq=missing)
         return sorted(found)
 
-    def chain(self, population: str) -> int | None:
-        """Return the number of the chain of a population, from the directory; `None` if it was never founded."""
+    def founding(self, population: str) -> Record | None:
+        """Return the entry of the directory that founded a population; `None` if it was never founded."""
         seq = self._seq(Lookup.CHAIN, population)
-        if seq is not None:
-            _require_found(self.must(seq), kind="founding", founds=population)
-        return seq
+        if seq is None:
+            return None
+        return self._added.get(seq) or _require_found(self.must(seq), kind="founding", founds=population)
 
     def population(self, name: str) -> PopulationRecord:
         """Return a population as the last decision about it left it."""
