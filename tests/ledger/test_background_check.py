@@ -82,7 +82,7 @@ class Kept:
 
 @pytest.fixture
 def kept(kind, request, tmp_path, monkeypatch) -> Kept:
-    monkeypatch.setattr(chain_module, "EVERY", 1)
+    monkeypatch.setattr(chain_module, "EVERY", 2)  # the directory, which has one entry, is followed whole
     place = Place.chosen(kind, request)
     with place.clinic() as ledger:
         for number in range(QUESTIONS):
@@ -252,7 +252,7 @@ class TestAKeyThatIsNotFound:
         monkeypatch.setattr(store, "_MOST_STREAMS", 1)
         with kept.open() as ledger:
             ledger.reservations.open(opening("t"))
-        assert (Lookup.STREAM, ("s",)) not in kept.checkpoints.read().latest
+        assert (Lookup.STREAM, ("s",)) not in kept.checkpoints.chain(CHAIN).read().latest
         with kept.open() as ledger:
             assert ledger.reservations.find("s").asked == 3
             assert ledger.store.background.followed is None
@@ -265,7 +265,7 @@ class TestThreads:
     @pytest.mark.usefixtures("held")
     def test_there_is_one_for_all_who_open_a_ledger_and_it_ends_with_the_last(self, kept) -> None:
         before = threading.active_count()
-        opened = [kept.open() for _ in range(100 if isinstance(kept.place.where, Path) else 20)]
+        opened = [kept.open() for _ in range(100 if isinstance(kept.place.where, Path) else 10)]
         assert threading.active_count() == before + 1
         for ledger in opened[1:]:
             ledger.close()
@@ -297,7 +297,7 @@ class TestThreads:
         assert begun.wait(60)
         ledger.close()
         assert not ledger.store.has_found_damage
-        assert kept.checkpoints.read() is not None
+        assert kept.checkpoints.chain(CHAIN).read() is not None
 
     def test_a_database_that_is_away_is_asked_again(self, kept, monkeypatch) -> None:
         monkeypatch.setattr(background_check, "_SHORTEST", 0.001)
@@ -379,7 +379,7 @@ class TestShortOpenings:
         kept.do("update entries set body = replace(body, 'noisy', 'noise') where seq = 27")
         for is_still_believed in (True, True, False):
             kept.open().close()
-            assert (kept.checkpoints.read() is not None) is is_still_believed
+            assert (kept.checkpoints.chain(CHAIN).read() is not None) is is_still_believed
         with pytest.raises(LedgerDamagedError) as refused:
             kept.open()
         assert refused.value.seq == 27
@@ -391,11 +391,11 @@ class TestShortOpenings:
             monkeypatch.setattr(module, name, 20)
         follows_only_what_it_must(monkeypatch)
         kept.open().close()
-        assert kept.checkpoints.read().followed.seq == 20
+        assert kept.checkpoints.chain(CHAIN).read().followed.seq == 20
         kept.do("update entries set body = replace(body, 'noisy', 'noise') where seq in (13, 14)")
         for is_still_believed in (True, False):
             kept.open().close()
-            assert (kept.checkpoints.read() is not None) is is_still_believed
+            assert (kept.checkpoints.chain(CHAIN).read() is not None) is is_still_believed
 
     def test_what_was_followed_is_in_the_checkpoint(self, kept, monkeypatch) -> None:
         monkeypatch.setattr(background_check, "SLICE", 5)
@@ -404,6 +404,6 @@ class TestShortOpenings:
         came_to = []
         for _ in range(5):
             kept.open().close()
-            followed = kept.checkpoints.read().followed
+            followed = kept.checkpoints.chain(CHAIN).read().followed
             came_to.append(followed and followed.seq)
         assert came_to == [10, 20, 30, 5, 15]

@@ -288,20 +288,20 @@ def test_a_population_that_an_index_has_lost_is_missed(place) -> None:
     opened(place).close()
     with closing(raw(place.where)) as database, database:
         database.execute("pragma writable_schema = on")
-        changed = "update sqlite_schema set sql = replace(sql, ?, ?) where name = 'entries_population'"
-        database.execute(changed, ("'population'", "'nobody'"))
+        changed = "update sqlite_schema set sql = replace(sql, ?, ?) where name = 'entries_founds'"
+        database.execute(changed, ("'founds'", "'nobody'"))
     database.close()
     with closing(raw(place.where)) as database, database:
-        database.execute("reindex entries_population")
+        database.execute("reindex entries_founds")
         database.execute("pragma writable_schema = on")
-        database.execute(changed, ("'nobody'", "'population'"))
+        database.execute(changed, ("'nobody'", "'founds'"))
     database.close()
     with opened(place) as ledger:
         for act in (
             ledger.populations,
             lambda: ledger.administration.create_population("clinic", unit=PEOPLE, budget=PureDP(epsilon=1)),
         ):
-            with pytest.raises(LedgerDamagedError, match="which an index does not find"):
+            with pytest.raises(LedgerDamagedError, match="an index of the database is damaged"):
                 act()
 
 

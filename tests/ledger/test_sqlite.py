@@ -348,8 +348,8 @@ def test_every_lookup_is_one_step_through_an_index_of_its_own(quick_path) -> Non
     place = quick_path / "ledger.db"
     create_ledger(place, name="1nd3").close()
     own = {"POLICY": "policy", "ACCOUNT": "account", "ALLOWANCE": "allowance", "REQUEST": "request"}
-    own |= {"RECALL": "recall", "SETTLES": "settles", "STREAM": "stream"}
-    with closing(sqlite3.connect(place)) as database:
+    own |= {"RECALL": "recall", "SETTLES": "settles", "STREAM": "stream", "CHAIN": "founds"}
+    with closing(raw(place)) as database:
         for lookup in Lookup:
             values = ["x"] * lookup.count("?")
             ((*_, step),) = database.execute(f"explain query plan {lookup}", values)
@@ -374,7 +374,8 @@ class TestLooking:
     def test_nothing_is_asked_of_the_database_but_whether_it_changed(self, path) -> None:
         asked = []
         place = Place.in_file(path, driver=lambda file: Wrapped(file, asked.append))
-        with closing(Place.in_file(path).clinic()), closing(place.open()) as mine:
+        with closing(Place.in_file(path).clinic()), closing(place.open()) as whole:
+            mine = whole.of("clinic")
             ends = {mine.last_entry(), mine.last_entry()}
             asked.clear()
             assert ends == {mine.last_entry()}

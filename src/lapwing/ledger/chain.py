@@ -48,6 +48,11 @@ class Chain:
         """Its name in receipts."""
         return self.head().ledger
 
+    @property
+    def length(self) -> int:
+        """The number of the last entry that this process has seen."""
+        return 0 if self.store.seen is None else self.store.seen.seq
+
     def head(self) -> Receipt:
         """Return the receipt of the last entry."""
         with self.store.reading() as transaction:

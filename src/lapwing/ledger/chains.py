@@ -144,7 +144,7 @@ class Chains:
         with self.directory.store.reading() as transaction:
             founding, ledger = transaction.founding(population), transaction.ledger
         chain = None if founding is None else self._chain(founding["seq"], name_of(ledger, founding))
-        if chain is None or not chain.head().seq:
+        if chain is None or not chain.length:
             if chain is not None:
                 chain.close()
             known = ", ".join(self.names()) or "none"
@@ -175,7 +175,7 @@ class Chains:
                 has_lost = bool(transaction.some("where record ->> 'kind' = 'note' limit 1"))
                 ledger = transaction.ledger
             chain = self._chains.get(population) or self._chain(founding["seq"], name_of(ledger, founding))
-            if has_lost and not chain.head().seq:
+            if has_lost and not chain.length:
                 with chain.store.writing("rollback") as transaction:
                     transaction.append("note", by="custodian", remark="the ledger lost entries before this chain began")
             with self._lock:

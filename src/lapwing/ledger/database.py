@@ -210,14 +210,16 @@ where found <> entries order by seq limit 1"""
 """The last entry of a list that has more or fewer entries than there are."""
 
 
-def require_found(connection: Connection, place: str) -> None:
+def require_found(connection: Connection, place: str, *, is_directory: bool) -> None:
     """Compare what lookups find with the entries of a chain, read in their order, by the index it is followed by."""
     for field, lookup, names in FINDING:
+        if is_directory is not (lookup is Lookup.CHAIN):
+            continue
         if (row := connection.execute(_misfound(field, lookup, names)).fetchone()) is not None:
             seq, found = row
             where = f"at entry {found}" if found else "nowhere"
             raise LedgerDamagedError(f"is found {where}: an index of {place} is damaged", seq=seq)
-    for condition, values in _LISTED:
+    for condition, values in () if is_directory else _LISTED:
         if (row := connection.execute(_mislisted(condition, values)).fetchone()) is not None:
             seq, found, due = row
             reason = f"is in a list of {due}, of which {found} are found: an index of {place} is damaged"
@@ -227,8 +229,8 @@ def require_found(connection: Connection, place: str) -> None:
 @lru_cache
 def _misfound(field: str, lookup: Lookup, names: Sequence[str]) -> str:
     """Return the statement that finds the first entry which a lookup does not find."""
-    kind = "bigint" if lookup is Lookup.SETTLES else "text"
-    values = ", ".join(f"cast(record ->> '{name}' as {kind}) as value{i}" for i, name in enumerate(names))
+    said = "cast(record ->> '{}' as bigint)" if lookup is Lookup.SETTLES else "record ->> '{}'"  # as it is indexed
+    values = ", ".join(f"{said.format(name)} as value{i}" for i, name in enumerate(names))
     number = filled(lookup, [f"said.value{i}" for i in range(len(names))])
     places = ", ".join(str(place) for place in range(1, len(names) + 1))
     return _MISFOUND.format(values=values, field=field, places=places, number=number)
@@ -248,7 +250,7 @@ def filled(lookup: Lookup, names: Sequence[str]) -> str:
     return f"({''.join(part + name for part, name in zip(lookup.split('?'), [*names, ''], strict=True))})"
 
 
-_INDEXES: Final = (
+INDEXES: Final = (
     """create index entries_policy on all_entries (chain, (record ->> 'population'), seq)
        where record ->> 'policy' is not null""",
     """create index entries_account on all_entries (chain, (record ->> 'population'), seq)
@@ -278,6 +280,7 @@ _INDEXES: Final = (
     """create unique index entries_founds on all_entries (chain, (record ->> 'founds'))
        where record ->> 'founds' is not null""",
 )
+"""All indexes begin with the chain: what is looked up in one is found among its own entries."""
 
 SQLITE_TABLES: Final = (
     """create table chains (chain integer primary key, name text not null, version integer not null,
@@ -292,7 +295,7 @@ SQLITE_TABLES: Final = (
        begin select raise(abort, 'entries of a ledger are never changed'); end""",
     """create trigger entries_are_never_deleted before delete on all_entries
        begin select raise(abort, 'entries of a ledger are never deleted'); end""",
-    *_INDEXES,
+    *INDEXES,
 )
 SQLITE_VIEWS: Final = (
     "create temp view ledger as select name, version, seq, hash from main.chains where chain = {0}",
@@ -338,5 +341,5 @@ POSTGRES_TABLES: Final = (
        $$ begin raise exception 'entries of a ledger are never changed and never deleted'; end $$""",
     """create trigger entries_are_for_ever before update or delete or truncate on all_entries
        execute function entries_are_for_ever()""",
-    *_INDEXES,
+    *INDEXES,
 )

@@ -234,7 +234,7 @@ class Ledger:
         newest_first : begin with the last entry and go back
         """
         as_int("limit", limit, most=MOST)
-        about = "coalesce(record ->> 'population', '')" if stream is None else "record ->> 'population'"  # see _INDEXES
+        about = "coalesce(record ->> 'population', '')" if stream is None else "record ->> 'population'"  # see INDEXES
         conditions, values = [f"{about} = ?"], list[str | int]([population])
         if analyst is not None:
             conditions.append("coalesce(record ->> 'analyst', '') = ?")

@@ -211,7 +211,7 @@ class PostgresDatabase(Database):
         """
         if (row := connection.execute(_MISREAD).fetchone()) is not None:
             raise LedgerDamagedError("is found by other words than it says", seq=row[0])
-        require_found(connection, self.place)
+        require_found(connection, self.place, is_directory=not self.number)
         if connection.execute(_MISPLACED).fetchone() is not None:
             raise misplaced_answers(self.place)
 

@@ -14,6 +14,7 @@ from threading import Lock
 from typing import Any, Final
 
 from lapwing.ledger.database import (
+    INDEXES,
     SQLITE_TABLES,
     SQLITE_VIEWS,
     Connection,
@@ -61,6 +62,9 @@ select * from (select * from said except select digest, seq, place from recalls)
 union all select * from (select digest, seq, place from recalls except select * from said)
 limit 1"""
 """Answers of batches that their index does not find where an entry has them, or finds where none has."""
+
+_IS_MOST: Final = "select (select seq from chains where chain = ?) >= sum(seq) * 0.5 from chains"
+_INDEXED: Final = "select sql from sqlite_schema where type = 'index' and sql is not null"
 
 _UNWRITABLE: Final = {
     sqlite3.SQLITE_PERM: "permission was denied",
@@ -183,11 +187,18 @@ class SqliteDatabase(Database):
         connection.execute("pragma wal_checkpoint(truncate)").fetchall()
 
     def inspect(self, connection: Connection) -> None:
-        """Compare the results of lookups with the entries of the chain.
+        """Have SQLite check the whole file, where most of it is this chain, or else what is looked up in the chain.
 
         The answers of batches are found by a table of their own, which is compared with the entries.
         """
-        require_found(connection, self.place)
+        (is_most,) = connection.execute(_IS_MOST, (self.number,)).fetchone()
+        if is_most:
+            self.inspect_all(connection)
+        else:
+            for (defined,) in connection.execute(_INDEXED):
+                if _definition(str(defined)) not in _DEFINED:
+                    raise LedgerDamagedError(f"{self.place} is damaged: one of its indexes is {defined}")
+            require_found(connection, self.place, is_directory=not self.number)
         if connection.execute(_MISPLACED).fetchone() is not None:
             raise misplaced_answers(self.place)
 
@@ -235,6 +246,14 @@ class SqliteDatabase(Database):
     def gate(self) -> "FileGate":
         """Return the gate of requests: locks on a file in the folder of the ledger."""
         return FileGate.at(self.path.resolve().with_name(f"{self.path.name}-turns"))
+
+
+def _definition(statement: str) -> str:
+    """Return what an index is on; SQLite spells the words before that in its own way."""
+    return statement.partition("entries_")[2]
+
+
+_DEFINED: Final = frozenset(map(_definition, INDEXES))
 
 
 def _open(path: Path) -> Any:
