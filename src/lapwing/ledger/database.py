@@ -161,6 +161,10 @@ class Database(ABC):
     def inspect_all(self, connection: Connection) -> None:  # noqa: B027 - a server keeps checksums of its pages
         """Look for damage in the structures of the database, whichever chain they are of."""
 
+    def counting(self, field: str) -> str:
+        """Return the statement that counts, by their index, the entries up to a number that have a field."""
+        return f"select count(*) from entries where record ->> '{field}' is not null and +seq <= ?"  # noqa: S608
+
     @abstractmethod
     def interrupt(self, connection: Connection) -> None:
         """Interrupt the statement of a connection, from another thread."""
