@@ -379,7 +379,7 @@ class TestRefusals:
             assert (str(losses), losses.releases) == ("no entry is known to be lost", ())
 
     def test_where_nobody_knows_how_far_it_had_come_the_rest_is_named(self, lost) -> None:
-        (lost.place.where.parent / "ledger.head").write_bytes(b"damaged")
+        (lost.place.where.parent / "ledger.head.1").write_bytes(b"damaged")
         with lost.lose() as ledger:
             losses = find_losses(ledger, "clinic", [self.receipt])
             assert str(losses) == (

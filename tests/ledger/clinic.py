@@ -123,6 +123,7 @@ def request(key: str = "k", *, question: str | None = None, epsilon: object = "1
 
 def ask(ledger: Ledger, key: str = "k", answer: str = "42", **changed) -> Released:
     """The way of a question: charge, (read data,) answer."""
+    ledger = ledger.of(changed.get("population", "clinic"))
     charged = ledger.questions.charge(request(key, **changed))
     return ledger.questions.answer(charged.seq, answer) if isinstance(charged, Charged) else charged
 
@@ -151,6 +152,7 @@ def opening(
 
 def intend_one(ledger: Ledger, stream: str, *, question: str, sealed: bytes = SEED, **asked) -> Intent | Decision:
     """Ask a stream one question; return what it has decided about it before, if it has."""
+    ledger = ledger.of(asked.pop("population", "clinic"))
     intent, known = ledger.streams.intend(stream, questions=[question], sealed=sealed, **asked)
     return known[question] if intent is None else intent
 

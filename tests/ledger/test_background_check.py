@@ -25,7 +25,20 @@ from lapwing.ledger.questions import Released
 from lapwing.ledger.replay import verify
 from lapwing.ledger.reservation_states import RoundOutcome
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerUnwritableError
-from ledger.clinic import CHAIN, SECRET, SEED, Place, ask, decide_one, empty_index, intend_one, opening, raw, request, spent
+from ledger.clinic import (
+    CHAIN,
+    SECRET,
+    SEED,
+    Place,
+    ask,
+    decide_one,
+    empty_index,
+    intend_one,
+    opening,
+    raw,
+    request,
+    spent,
+)
 
 KEY = bytes(range(32))
 QUESTIONS = 15

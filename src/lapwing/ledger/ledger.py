@@ -350,6 +350,10 @@ class Ledger:
         """Return the chain of its population; without one, the directory, and those of all populations."""
         return [self.chains.directory, *(chain for _, chain in self.chains)] if self.is_whole else [self.here]
 
+    def numbers(self) -> dict[str, int]:
+        """Return all populations with the numbers of their chains."""
+        return {name: one.number for name, one in self.chains.founded().items() if one.last}
+
     def in_chain(self, number: int) -> "Ledger":
         """Return this ledger, open at the population whose chain has this number."""
         return self.of(self.chains.population_of(number))

@@ -556,6 +556,7 @@ def verify(
     for receipt in shown:
         ledger.require(receipt)
     chains.directory.store.inspect(deep=True)
+    chains.directory.store.inspect()
     every = ledger.chosen()
     due = {chain.name: chain.head() for chain in (chains.directory, *every)}
     followed = replay_chain(chains.directory.store, due[chains.directory.name], is_directory=True)

@@ -91,7 +91,7 @@ class ServerCall:
     """One request, after it was found to be allowed.
 
     `raw` is its body as it came, and `body` the same as its type; `key` is its idempotency key, for operations that
-    charge; `headers` are in small letters; `last_entry` is the number of the ledger's last entry when it came.
+    charge; `headers` are in small letters; `last_entry` is that of the last entry about its population when it came.
     """
 
     server: Server
@@ -158,7 +158,7 @@ class ServerCall:
 
     def reserved_entry(self, name: str) -> int:
         """Return the number of the last entry of a reservation, for what is told from it for nothing."""
-        return int(self.server.state.ledger.reservations.find(name).last["seq"])
+        return int(self.ledger.reservations.find(name).last["seq"])
 
     def told_before(self) -> bytes | None:
         """Return the answer under the key, where it is kept here: it was free, or the ledger does not have the key."""
