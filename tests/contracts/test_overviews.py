@@ -110,4 +110,4 @@ class TestStreams:
         assert (found.asked, found.used, found.versions) == (known.asked, known.used, known.versions)
         assert found.in_flight is not None
         assert found.in_flight.number == 2
-        assert busy.reservations.all("other") == []
+        assert busy.of("other").reservations.all("other") == []

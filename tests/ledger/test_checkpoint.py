@@ -21,7 +21,7 @@ from lapwing.ledger.ledger import open_ledger
 from lapwing.ledger.replay import verify
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerRolledBackError
 from lapwing.vocabulary.event import PureRelease
-from lapwing.vocabulary.guarantee import PrivacyUnit, PureDP
+from lapwing.vocabulary.guarantee import PureDP
 from ledger.clinic import CHAIN, PEOPLE, Place, ask, intend_one, opening, raw, spent
 
 KEY = bytes(range(32))
