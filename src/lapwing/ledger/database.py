@@ -88,6 +88,20 @@ class Database(ABC):
         """Return where the receipt of the newest acknowledged entry of a chain is kept."""
         return None if self.head_path is None else HeadFile(of_chain(self.head_path, number))
 
+    def begin_head(self, ledger: str) -> None:
+        """Begin the head of a new ledger, unless a head that is kept here names a chain that has entries."""
+        if self.head is not None:
+            for file in self.heads_of_chains().values():
+                file.require_fresh()
+            self.head.begin(ledger)
+
+    def heads_of_chains(self) -> dict[int, HeadFile]:
+        """Return the heads of chains that are kept here, by their numbers."""
+        if self.head_path is None:
+            return {}
+        found = {file.name.rpartition(".")[2]: file for file in self.head_path.parent.glob(f"{self.head_path.name}.*")}
+        return {int(number): HeadFile(file) for number, file in found.items() if number.isdecimal()}
+
     @property
     @abstractmethod
     def place(self) -> str:

@@ -255,14 +255,18 @@ class HeadFile:
 
     def begin(self, ledger: str) -> None:
         """Make the file for a new ledger, unless it still names one that is gone."""
+        if self.require_fresh() is None:
+            self._make(Receipt(ledger=ledger, seq=0, hash=genesis(ledger).hex()))
+
+    def require_fresh(self) -> Receipt | None:
+        """Refuse to begin a ledger where the file names one that has entries; return what the file says otherwise."""
         promised = self.promised()
         if promised is not None and promised.seq:
             raise LedgerUnwritableError(
                 f"{self.path} names ledger {promised.ledger}, which had come to entry {promised.seq}; bring it "
                 "back: a new one would spend the same budget again. If nothing was ever released, delete this file"
             )
-        if promised is None:
-            self._make(Receipt(ledger=ledger, seq=0, hash=genesis(ledger).hex()))
+        return promised
 
     def advance(self, receipt: Receipt) -> None:
         """Make `receipt` durable here, unless a newer one is; after an `OSError` it may be durable or not.

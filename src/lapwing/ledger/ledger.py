@@ -475,7 +475,9 @@ def accept_rollback(address: str | Path | Database, *, head: Path | None = None,
         for one in every:
             if (file := kept[one.store.database.number]) is not None:
                 file.accept(one.head())
-        _forget_others(database, kept)
+        for number, file in database.heads_of_chains().items():
+            if number not in kept:  # it is lost altogether: its population begins anew, and with spending stopped
+                file.path.unlink()
         return ledger.chains.directory.head()
 
 
@@ -485,15 +487,6 @@ def _promised(kept: HeadFile | None) -> Receipt | None:
         return None if kept is None else kept.promised()
     except LedgerDamagedError:
         return None
-
-
-def _forget_others(database: Database, known: Collection[int]) -> None:
-    """Delete the heads of chains that are lost altogether: their populations begin anew, and with spending stopped."""
-    if database.head_path is not None:
-        for file in database.head_path.parent.glob(f"{database.head_path.name}.*"):
-            number = file.name.rpartition(".")[2]
-            if number.isdecimal() and int(number) not in known:
-                file.unlink()
 
 
 def _database(address: str | Path | Database, head: Path | None) -> Database:

@@ -226,8 +226,7 @@ class PostgresDatabase(Database):
             self._require_durability(connection)
             with connection.transaction():
                 connection.execute(sql.SQL("create schema {}").format(sql.Identifier(self._schema)))
-                if self.head is not None:
-                    self.head.begin(ledger)
+                self.begin_head(ledger)
                 for statement in POSTGRES_TABLES:
                     connection.execute(statement)
                 connection.execute("insert into chains values (0, %s, %s, 0, %s)", (ledger, FORMAT, head))

@@ -222,8 +222,7 @@ class SqliteDatabase(Database):
         _require_version()
         if self.path.exists():
             raise self._made_already()
-        if self.head is not None:
-            self.head.begin(ledger)
+        self.begin_head(ledger)
         making = self.path.with_name(f"{self.path.name}.creating-{os.getpid()}")
         os.close(os.open(making, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         try:
