@@ -72,14 +72,21 @@ class Chain:
             self.head()
             self.store.background = BackgroundCheck.of(self.store.database, known)
         else:
-            with ThreadPoolExecutor(max_workers=1) as beside:  # each takes about as long, and they need a core each
-                inspected = beside.submit(self.store.inspect)
-                self.head()
-                inspected.result()
+            self._follow_whole()
             self._look_around()
             if self._checkpoints is not None:
                 self.store.keep_keys(self._checkpoints.no_keys(), self._checkpoints.no_states())
         self._keep_checkpoint(is_opening=True)
+
+    def _follow_whole(self) -> None:
+        if self.store.said_length() < EVERY:  # a thread would take longer to begin
+            self.store.inspect(beside=False)
+            self.head()
+            return
+        with ThreadPoolExecutor(max_workers=1) as beside:  # each takes about as long, and they need a core each
+            inspected = beside.submit(self.store.inspect)
+            self.head()
+            inspected.result()
 
     def _look_around(self) -> None:
         """Look up every state once while the indexes are known to be right, so that an older one is refused later."""

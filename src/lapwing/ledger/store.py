@@ -459,19 +459,26 @@ class Store:
                 raise LedgerDamagedError("the row that names the ledger is missing")
             require_format(row[0])
 
+    def said_length(self) -> int:
+        """Return how many entries the chain says that it has; this is not checked."""
+        with self._reader.lock, self._understood(self._reader):
+            row = self._reader.open().execute("select seq from ledger").fetchone()
+            return int(row[0]) if row else 0
+
     def shred(self) -> None:
         """Overwrite what was deleted, as far as the database can; it is tidying up, and failing at it does no harm."""
         with suppress(LedgerError), self._writer.lock, self._understood(self._writer):
             self.database.shred(self._writer.open())
 
-    def inspect(self, *, deep: bool = False) -> None:
-        """Look for an index that disagrees with the entries of the chain; reading goes on meanwhile.
+    def inspect(self, *, deep: bool = False, beside: bool = True) -> None:
+        """Look for an index that disagrees with the entries of the chain; reading goes on `beside` it.
 
         A `deep` look is at the structures of the whole database, of all chains.
         """
         look = self.database.inspect_all if deep else self.database.inspect
-        with self._writer.lock, self._understood(self._writer):
-            look(self._writer.open())
+        connection = self._writer if beside else self._reader
+        with connection.lock, self._understood(connection):
+            look(connection.open())
 
     def close(self) -> None:
         """Close files and connections; the next transaction opens them again."""
