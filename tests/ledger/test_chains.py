@@ -314,6 +314,12 @@ class TestExports:
             with pytest.raises(LedgerRolledBackError):
                 check_export(tmp_path / "all.jsonl", [ledger.of("office").head()])
 
+    def test_several_processes_write_the_same(self, place, tmp_path) -> None:
+        with place.open() as ledger:
+            assert export_json(ledger, tmp_path / "2.jsonl", cores=2) == export_json(ledger, tmp_path / "1.jsonl")
+        assert (tmp_path / "2.jsonl").read_bytes() == (tmp_path / "1.jsonl").read_bytes()
+        assert sorted(one.name for one in tmp_path.iterdir() if one.suffix == ".jsonl") == ["1.jsonl", "2.jsonl"]
+
     def test_one_population_is_exported_by_itself(self, place, tmp_path) -> None:
         with place.open() as ledger:
             head = export_json(ledger.of("office"), tmp_path / "office.jsonl")

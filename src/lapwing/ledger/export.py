@@ -6,6 +6,7 @@ hashed (`entries.py`), so that a few lines of any language can follow the chain;
 
 import json
 import os
+import shutil
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import groupby
@@ -13,12 +14,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, Final
 
-from lapwing.ledger.chain import Chain
 from lapwing.ledger.chains import name_of, sealed_by
+from lapwing.ledger.database import Database
 from lapwing.ledger.entries import Entry, Receipt, Record, check_chain, compare
 from lapwing.ledger.ledger import Ledger
+from lapwing.ledger.processes import spawned
+from lapwing.ledger.store import Store
 from lapwing.vocabulary.codec import canonical
 from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
+from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.wording import format_short
 
 _FORMAT: Final = "lapwing ledger export 1"
@@ -95,29 +99,55 @@ def charged_words(entry: Record) -> str:
     return f"epsilon {format_short(epsilon)}{delta}{aside}"
 
 
-def export_json(ledger: Ledger, path: Path) -> Receipt:
+def export_json(ledger: Ledger, path: Path, *, cores: int = 1) -> Receipt:
     """Write all entries as JSON lines into a new file, and return the receipt of the last one.
 
-    Of a ledger with several populations it is the directory, sealed, and then the chain of each.
+    Of a ledger with several populations it is the directory, sealed, and then the chain of each; with several `cores`
+    the chains are read by as many processes.
     """
+    as_int("cores", cores)
+    ledger.head()  # seals the directory, where there is one to be written
+    chains = [(chain.store.database, chain.name) for chain in ledger.chosen()]
     opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)  # only the owner may read who asked what
-    with os.fdopen(opened, "w", encoding="ascii") as file:
-        end = ledger.head()
-        for chain in ledger.chosen():
-            _write(chain, file)
-        return end
+    with os.fdopen(opened, "wb") as file:
+        end = _write(*chains[0], file)  # the directory first: what it seals is in each chain that is read after it
+        if cores == 1 or len(chains) <= 2:  # noqa: PLR2004 - one besides the directory
+            for database, name in chains[1:]:
+                _write(database, name, file)
+            return end
+        with TemporaryDirectory(dir=path.parent) as folder, spawned(min(cores, len(chains) - 1)) as pool:
+            parts = [Path(folder) / str(database.number) for database, _ in chains[1:]]
+            for part in pool.map(_write_part, *zip(*chains[1:], strict=True), parts):
+                with part.open("rb") as written:
+                    shutil.copyfileobj(written, file)
+                part.unlink()
+    return end
 
 
-def _write(chain: Chain, file: IO[str]) -> None:
-    """Write the part of an export that one chain is."""
-    with chain.store.reading() as transaction:
-        end = {"last": transaction.last, "head": transaction.head.hex()}
-        file.write(canonical({"format": _FORMAT, "ledger": transaction.ledger, "seq": None, **end}) + "\n")
-        for entry in transaction.entries():
-            file.write(f'{{"entry":{entry.body},"hash":"{entry.hash.hex()}","seq":{entry.seq}}}\n')
+def _write_part(database: Database, name: str, part: Path) -> Path:
+    """Write a chain into a file of its own, in a process of its own."""
+    with part.open("wb") as file:
+        _write(database, name, file)
+    return part
 
 
-def export_parquet(ledger: Ledger, path: Path) -> Receipt:
+def _write(database: Database, name: str, file: IO[bytes]) -> Receipt:
+    """Write the part of an export that one chain is; return the receipt of its last entry."""
+    store = Store(database, name=name)
+    try:
+        with store.reading() as transaction:
+            end = {"last": transaction.last, "head": transaction.head.hex()}
+            head = canonical({"format": _FORMAT, "ledger": transaction.ledger, "seq": None, **end})
+            file.write(f"{head}\n".encode("ascii"))
+            for entry in transaction.entries():
+                line = f'{{"entry":{entry.body},"hash":"{entry.hash.hex()}","seq":{entry.seq}}}\n'
+                file.write(line.encode("ascii"))
+            return transaction.receipt
+    finally:
+        store.close()
+
+
+def export_parquet(ledger: Ledger, path: Path, *, cores: int = 1) -> Receipt:
     """Write all entries as a Parquet table, with the fields people ask for in columns of their own."""
     import duckdb  # noqa: PLC0415 - slow to load, and only needed here
 
@@ -125,7 +155,7 @@ def export_parquet(ledger: Ledger, path: Path) -> Receipt:
         raise FileExistsError(f"{path} exists; an export never overwrites")
     with TemporaryDirectory(dir=path.parent) as folder, duckdb.connect() as writer:
         lines, written = Path(folder) / "entries.json", Path(folder) / "entries.parquet"
-        receipt = export_json(ledger, lines)
+        receipt = export_json(ledger, lines, cores=cores)
         writer.sql(_COLUMNS, params=[str(lines)]).write_parquet(str(written))
         written.chmod(0o600)
         written.rename(path)

@@ -47,6 +47,7 @@ from lapwing.ledger.claims import (
 from lapwing.ledger.database import Database
 from lapwing.ledger.entries import Entry, Receipt, check_chain, genesis, recall_digest
 from lapwing.ledger.ledger import Ledger
+from lapwing.ledger.processes import spawned
 from lapwing.ledger.reservation_states import MOST_ROUNDS, STREAM, IfLost, ReservationKind, kind_of
 from lapwing.ledger.states import Analyst, PopulationRecord
 from lapwing.ledger.store import Store
@@ -619,10 +620,7 @@ def replay_chain(
 
 def _beside(parts: Sequence[Part], stack: ExitStack) -> list[Callable[[], None]]:
     """Begin a process for each part; return what waits for the end of each."""
-    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - slow to load, and needed for this alone
-    from multiprocessing import get_context  # noqa: PLC0415
-
-    pool = stack.enter_context(ProcessPoolExecutor(len(parts), mp_context=get_context("spawn")))
+    pool = stack.enter_context(spawned(len(parts)))
     said = [[(chain.store.database, end) for chain, end in part] for part in parts]
     return [pool.submit(replay_elsewhere, one).result for one in said]
 

@@ -136,7 +136,8 @@ def verify(door: Door, receipts: tuple[str, ...], exported: Path | None, cores: 
 
     The ledger's word is not taken for anything: what was charged is added up again, and must fit under the cap after
     every entry. With --receipt it must also contain what the receipt proves. An export can be checked by anyone, with
-    no ledger, no key and no database. --cores makes it faster where there are several populations and many entries.
+    no ledger, no key and no database. --cores makes it faster where there are several populations and many entries, and
+    --population checks the chain of one. The receipt to keep covers all that was checked.
 
     \b
     lapwing ledger verify
@@ -153,15 +154,18 @@ def verify(door: Door, receipts: tuple[str, ...], exported: Path | None, cores: 
         found = Verification(entries=head.seq, head=head, receipts=len(shown))
     else:
         with door.workspace() as opened, progress("checking") as tick:
-            found = verify_ledger(opened.ledger, shown, tick, cores=cores)
+            found = verify_ledger(_chosen(opened.ledger, door), shown, tick, cores=cores)
     door.tell(found.to_dict(), f"Sound: {found}.", facts(("keep", found.head)))
 
 
 @ledger.command("export")
 @click.argument("path", type=click.Path(path_type=Path))
+@click.option(
+    "--cores", type=click.IntRange(1, 256), default=1, show_default=True, help="Read the populations by so many."
+)
 @for_the_custodian
-def export(door: Door, path: Path) -> None:
-    """Write all entries to a new file: .jsonl, one on each line, or .parquet.
+def export(door: Door, path: Path, *, cores: int) -> None:
+    """Write all entries to a new file: .jsonl, one on each line, or .parquet; with --population those of one.
 
     Nothing in it is secret: no data, no noise, no key. A JSON export can be checked by anyone, with `lapwing ledger
     verify --export` or with ten lines of any language (docs/ledger.md).
@@ -182,11 +186,21 @@ def export(door: Door, path: Path) -> None:
         )
         raise ParameterError("path", str(path), reason=reason, remedy="choose another name")
     with door.workspace() as opened:
-        head = _FORMATS[path.suffix](opened.ledger, path)
+        chosen = _chosen(opened.ledger, door)
+        head, entries = _FORMATS[path.suffix](chosen, path, cores=cores), chosen.last_entry()
     door.tell(
-        {"path": str(path), "entries": head.seq, "head": str(head)},
-        facts(("wrote", f"{head.seq:,} entries to {path}"), ("keep", head)),
+        {"path": str(path), "entries": entries, "head": str(head)},
+        facts(("wrote", f"{entries:,} entries to {path}"), ("keep", head)),
     )
+
+
+def _chosen(ledger: Ledger, door: Door) -> Ledger:
+    """Return the ledger, open at the population that was named, if one was."""
+    if door.population is None:
+        return ledger
+    chosen = ledger.of(door.population)
+    chosen.population(door.population)
+    return chosen
 
 
 @click.command()
