@@ -91,7 +91,7 @@ class Database(ABC):
     def begin_head(self, ledger: str) -> None:
         """Begin the head of a new ledger, unless a head that is kept here names a chain that has entries."""
         if self.head is not None:
-            for file in self.heads_of_chains().values():
+            for file in (self.head, *self.heads_of_chains().values()):
                 file.require_fresh()
             self.head.begin(ledger)
 
