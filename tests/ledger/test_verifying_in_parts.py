@@ -107,6 +107,6 @@ def test_a_process_is_not_content_with_another_end(file) -> None:
         chain: Chain = ledger.of("clinic").here
         end, database = chain.head(), chain.store.database
         ledger.administration.resume("clinic")  # what is written meanwhile is not its matter
-        replay_elsewhere([(database, end)])
+        replay_elsewhere([(database, end)], "2f1c")
         with pytest.raises(LedgerDamagedError, match="is not the end"):
-            replay_elsewhere([(database, replace(end, hash="00" * 32))])
+            replay_elsewhere([(database, replace(end, hash="00" * 32))], "2f1c")

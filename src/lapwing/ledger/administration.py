@@ -237,7 +237,9 @@ class Administration:
         for name, chain in self._chains:
             with chain.store.writing("rollback") as transaction:
                 _note_loss(transaction, remark, until.get(chain.store.database.number), by)
-                decide_in(transaction, replace(transaction.population(name), suspended=True), by, "suspension")
+                known = transaction.population(name)
+                if known.moved_to is None:
+                    decide_in(transaction, replace(known, suspended=True), by, "suspension")
         with self._chains.directory.store.writing("rollback") as transaction:
             _note_loss(transaction, remark, until.get(0), by)
             return transaction.receipt

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import takewhile
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from lapwing.accounting.filters.account import (
     Account,
@@ -101,10 +101,15 @@ class Replay:
     has_lost_entries: bool = False
     is_directory: bool = False
     ledger: str = ""
+    home: str = ""
+    """The name of the chain, and of the ledger in which it goes on: where it began, or arrived last."""
     founded: dict[str, int] = field(default_factory=dict)
     heads: dict[int, str] = field(default_factory=dict)
     """Of the directory: the chains of populations, and the ends of chains as they were sealed last."""
     budget_requests: OpenRequests = field(default_factory=OpenRequests)
+
+    def __post_init__(self) -> None:
+        self.home = self.ledger.partition("/")[0]
 
     def read(self, entry: Entry) -> None:
         """Follow one entry, or refuse it if it cannot follow on those before it."""
@@ -113,6 +118,7 @@ class Replay:
             record = entry.record
             require(canonical(record) == entry.body and record["seq"] == entry.seq, "is not in canonical form")
             require_fields(record)
+            self._require_here(record)
             self._once(record)
             rules[record["kind"]](record)
         except ReplayError as wrong:
@@ -141,6 +147,11 @@ class Replay:
             "refusal": self.budget_requests.refuse,
         }
 
+    def _require_here(self, record: Record) -> None:
+        """Refuse what comes after a population has moved, but for its arrival and notes of what was lost."""
+        moved = any(one.moved_to for one in self.populations.values())
+        require(not moved or record.get("change") == "arrival" or record["kind"] == "note", "comes after it has moved")
+
     def _once(self, record: Record) -> None:
         if "request" in record:
             request = (record["population"], record["analyst"], record["request"])
@@ -154,6 +165,7 @@ class Replay:
     def _founding(self, record: Record) -> None:
         require(isinstance(record["founds"], str), "founds nothing")
         require(record["founds"] not in self.founded, "founds a population for the second time")
+        require(("chain" in record) == ("since" in record), "founds a chain that came from nowhere")
         self.founded[record["founds"]], self.heads[record["seq"]] = record["seq"], leaf(0)
 
     def _heads(self, record: Record) -> None:
@@ -209,17 +221,26 @@ class Replay:
                 return due.with_key(record["table"], key) if key else due
             case "version":
                 return before.with_table(record["table"], before.tables[record["table"]] + 1)
-            case "suspension":
-                return replace(before, suspended=after.suspended)
-            case "admission":
-                return replace(before, only_named=after.only_named)
-            case "limits":
-                return replace(before, most=after.most, noes_a_day=after.noes_a_day)
+            case "suspension" | "admission" | "limits" as change:
+                return replace(before, **{name: getattr(after, name) for name in _SWITCHED[change]})
+            case "moved" | "arrival":
+                return self._moved(record, before, after)
             case "correction":
                 return self._corrected(record, before, after)
             case _:
                 require(record["change"] == "budget", "changes nothing that can be changed")
                 return before
+
+    def _moved(self, record: Record, before: PopulationRecord, after: PopulationRecord) -> PopulationRecord:
+        """Return the state after a population has moved away, or gone on in the ledger to which it moved."""
+        if record["change"] == "arrival":
+            require(before.moved_to, "arrives, and has not moved")
+            self.home = before.moved_to or ""
+            return replace(before, moved_to=None)
+        is_quiet = not self.unsettled and all(one.status != "open" for one in self.reservations.values())
+        require(before.suspended and is_quiet, "moves while something is going on")
+        require(isinstance(after.moved_to, str) and after.moved_to != self.home, "moves nowhere")
+        return replace(before, moved_to=after.moved_to)
 
     def _corrected(self, record: Record, before: PopulationRecord, after: PopulationRecord) -> PopulationRecord:
         """Return the state after a correction; refuse it after a release, or where entries are lost or written off."""
@@ -515,6 +536,9 @@ def _decided_about(analyst: str, change: str, before: PopulationRecord, after: A
     return before.with_analyst(analyst, **{field: getattr(after, field) for field in fields[change]})
 
 
+_SWITCHED: Final = {"suspension": ("suspended",), "admission": ("only_named",), "limits": ("most", "noes_a_day")}
+"""What a decision about everybody changes, by its name."""
+
 Progress = Callable[[int, int], None]
 
 
@@ -565,9 +589,9 @@ def verify(
     whole = sum(due[chain.name].seq for chain in populations)
     parts = _parts([(chain, due[chain.name]) for chain in populations], cores)
     with ExitStack() as stack:
-        beside = _beside(parts[1:], stack) if len(parts) > 1 else []
-        here = partial(_replayed, parts[0], progress and partial(_further, progress, whole)) if parts else None
-        _all([*([here] if here else []), *beside])
+        beside = _beside(parts[1:], ledger.name, stack) if len(parts) > 1 else []
+        told = progress and partial(_further, progress, whole)
+        _all([*(partial(_replayed, part, ledger.name, told) for part in parts[:1]), *beside])
     if ledger.is_whole:
         _require_founded(followed, chains)
     return Verification(entries=whole, head=ledger.head(), receipts=len(shown))
@@ -590,11 +614,13 @@ def _parts(chains: Sequence[tuple[Chain, Receipt]], cores: int) -> list[Part]:
     return [part for _, part in parts]
 
 
-def _replayed(part: Part, progress: Callable[[int], None] | None) -> None:
+def _replayed(part: Part, ledger: str, progress: Callable[[int], None] | None) -> None:
     done = 0
     for chain, end in part:
         chain.store.inspect()
-        replay_chain(chain.store, end, progress=progress and partial(_after, progress, done))
+        replay = replay_chain(chain.store, end, progress=progress and partial(_after, progress, done))
+        if ledger != replay.home and not any(one.moved_to for one in replay.populations.values()):
+            raise LedgerDamagedError(f"chain {end.ledger} goes on in ledger {replay.home}, and this is ledger {ledger}")
         done += end.seq
 
 
@@ -618,19 +644,19 @@ def replay_chain(
     return replay
 
 
-def _beside(parts: Sequence[Part], stack: ExitStack) -> list[Callable[[], None]]:
+def _beside(parts: Sequence[Part], ledger: str, stack: ExitStack) -> list[Callable[[], None]]:
     """Begin a process for each part; return what waits for the end of each."""
     pool = stack.enter_context(spawned(len(parts)))
     said = [[(chain.store.database, end) for chain, end in part] for part in parts]
-    return [pool.submit(replay_elsewhere, one).result for one in said]
+    return [pool.submit(replay_elsewhere, one, ledger).result for one in said]
 
 
-def replay_elsewhere(part: Sequence[tuple[Database, Receipt]]) -> None:
-    """Do chains again, in a process of its own."""
+def replay_elsewhere(part: Sequence[tuple[Database, Receipt]], ledger: str) -> None:
+    """Do chains of a ledger again, in a process of its own."""
     for database, end in part:
         store = Store(database, name=end.ledger)
         try:
-            _replayed([(Chain(store), end)], None)
+            _replayed([(Chain(store), end)], ledger, None)
         finally:
             store.close()
 

@@ -10,6 +10,7 @@ from lapwing.doors.cli.options import Door, for_the_custodian
 from lapwing.ledger.entries import Receipt, Record
 from lapwing.ledger.export import check_export, describe, export_json, export_parquet, without_states
 from lapwing.ledger.ledger import Ledger
+from lapwing.ledger.moving import move_away, move_here
 from lapwing.ledger.replay import Verification
 from lapwing.ledger.replay import verify as verify_ledger
 from lapwing.vocabulary.errors import ParameterError
@@ -163,8 +164,9 @@ def verify(door: Door, receipts: tuple[str, ...], exported: Path | None, cores: 
 @click.option(
     "--cores", type=click.IntRange(1, 256), default=1, show_default=True, help="Read the populations by so many."
 )
+@click.option("--to", metavar="RECEIPT", help="Move the population for good, to the ledger of this receipt or name.")
 @for_the_custodian
-def export(door: Door, path: Path, *, cores: int) -> None:
+def export(door: Door, path: Path, *, cores: int, to: str | None) -> None:
     """Write all entries to a new file: .jsonl, one on each line, or .parquet; with --population those of one.
 
     Nothing in it is secret: no data, no noise, no key. A JSON export can be checked by anyone, with `lapwing ledger
@@ -174,8 +176,18 @@ def export(door: Door, path: Path, *, cores: int) -> None:
     lapwing ledger export ledger.jsonl
     lapwing ledger export ledger.parquet
 
+    With --population and --to a population moves to another ledger, whose custodian gives a receipt of it (`lapwing
+    ledger verify`). Its spending must be suspended before, and its streams closed. It is closed here for good, and
+    goes on there with `lapwing ledger import`.
+
+    \b
+    lapwing suspend --population north
+    lapwing ledger export north.jsonl --population north --to RECEIPT
+
     It costs nothing.
     """
+    if to is not None and (door.population is None or path.suffix == ".parquet"):
+        raise ParameterError("to", to, reason="moves one population, as JSON", remedy="add --population, and .jsonl")
     if path.suffix not in _FORMATS:
         raise ParameterError(
             "path", str(path), reason="is neither .jsonl nor .parquet", remedy="name it ledger.jsonl, say"
@@ -187,10 +199,39 @@ def export(door: Door, path: Path, *, cores: int) -> None:
         raise ParameterError("path", str(path), reason=reason, remedy="choose another name")
     with door.workspace() as opened:
         chosen = _chosen(opened.ledger, door)
-        head, entries = _FORMATS[path.suffix](chosen, path, cores=cores), chosen.last_entry()
+        if to is not None and door.population is not None:
+            place = Receipt.parse(to).ledger.partition("/")[0] if ":" in to else to
+            head = move_away(opened.ledger, door.population, place, path)
+        else:
+            head = _FORMATS[path.suffix](chosen, path, cores=cores)
+        entries = chosen.last_entry()
+    next_ = None if to is None else f"lapwing ledger import {path}, in the workspace of ledger {place}"
     door.tell(
         {"path": str(path), "entries": entries, "head": str(head)},
-        facts(("wrote", f"{entries:,} entries to {path}"), ("keep", head)),
+        facts(("wrote", f"{entries:,} entries to {path}"), ("keep", head), ("next", next_)),
+    )
+
+
+@ledger.command("import")
+@click.argument("path", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@for_the_custodian
+def import_(door: Door, path: Path) -> None:
+    """Go on with a population that moved here: `lapwing ledger export --population P --to RECEIPT` wrote PATH.
+
+    The chain and every charge in it are checked before anything is written; receipts stay valid. Its spending stays
+    suspended: declare its tables in lapwing.toml as they were where it came from, and then end the suspension.
+
+    \b
+    lapwing ledger import north.jsonl
+    lapwing suspend --population north --end
+
+    It costs nothing, and can be done once, in the ledger that was named.
+    """
+    with door.workspace() as opened:
+        population, head = move_here(opened.ledger, path)
+    door.tell(
+        {"population": population, "entries": head.seq, "head": str(head)},
+        facts(("goes on", f"population {population}, with {head.seq:,} entries"), ("keep", head)),
     )
 
 
