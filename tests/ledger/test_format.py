@@ -31,7 +31,7 @@ def test_the_export_of_a_ledger_of_this_format_is_accepted() -> None:
     receipt = check_export(GOLDEN)
     assert (receipt.ledger, receipt.seq) == (EVERY[0]["ledger"], len(DIRECTORY))
     assert str(FORMAT) in EVERY[0]["format"]
-    assert len(CHAINS) == len(DIRECTORY) - 2 == len(BUDGETS) + 2, "a founding for each chain, a note, and a seal"
+    assert len(CHAINS) == len(DIRECTORY) - 2 == len(BUDGETS) + 4, "a founding for each chain, a note, and a seal"
 
 
 def test_every_entry_is_found_to_be_right() -> None:
@@ -90,7 +90,8 @@ def test_it_has_every_kind_of_entry_and_every_tag_that_a_ledger_can_hold() -> No
     assert {len(record.get("questions", [0])) for record in RECORDS if record["kind"] == "intent"} == {1, 2, 3}
     assert {record["forfeit"] for record in RECORDS if record["kind"] == "closing"} == {True, False}
     changes = {record["change"] for record in RECORDS if record["kind"] == "policy"}
-    assert changes == {"table", "version", "suspension", "allowance", "budget", "correction", "admission", "limits"}
+    decided = {"table", "version", "suspension", "allowance", "budget", "correction", "admission", "limits"}
+    assert changes == decided | {"moved", "arrival"}
 
 
 def test_ledgers_are_still_written_like_that(tmp_path) -> None:
