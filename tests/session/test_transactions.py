@@ -48,7 +48,7 @@ def statements(ledger) -> list[str]:
 
 
 def _note(found: list[str], text: str) -> None:
-    """Take a statement down; what triggers and indexes do are remarks, after which SQLite names their statement again."""
+    """Take a statement down; what triggers do are remarks, after which SQLite names their statement again."""
     if not text.startswith("--") and found[-1:] != [text]:
         found.append(text)
 
