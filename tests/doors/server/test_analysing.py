@@ -77,6 +77,24 @@ def test_curves_are_those_of_python_and_are_charged_once(door, budget) -> None:
     assert door.get("ana", f"{P}/comparisons/curves-key").status_code == 404
 
 
+def test_rows_a_person_are_those_of_python_and_are_charged_once(door, budget) -> None:
+    body, before = {"table": "visit", "up_to": 20, "price": budget.of("0.2")}, door.left()
+    foreseen = post(door, "rows-a-person-previews", body).json()
+    assert (foreseen["stored"], foreseen["affordable"], door.left()) == (False, True, before)
+    made = post(door, "rows-a-person", body, key="rows-key").json()
+    with lw.open(door.folder, analyst="ana") as session:
+        here = session.rows_a_person("visit", up_to=20, key="rows-key", **budget.of("0.2"))
+    assert made["cuts"] == here.to_dict()["cuts"]
+    assert (made["sentence"], made["receipt"]) == (str(here), str(here.answer.receipt))
+    paid = door.left()
+    assert paid != before
+    assert door.get("ana", f"{P}/rows-a-person/rows-key").json()["spans"] == made["spans"]
+    assert door.get("ana", f"{P}/jobs/rows-key").json()["outcome"]["cuts"] == made["cuts"]
+    assert [one["key"] for one in door.get("ana", f"{P}/rows-a-person").json()] == ["rows-key"]
+    assert post(door, "rows-a-person", {**body, "table": "patient"}).status_code == 422, "nothing is cut there"
+    assert door.left() == paid
+
+
 def test_a_regression_is_a_job_with_rounds_and_that_of_python(door, budget) -> None:
     if budget.name == "epsilon":
         before = door.left()

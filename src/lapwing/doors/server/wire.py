@@ -350,6 +350,17 @@ class SurvivalBody(Strict):
     segment: Name | UnsetType = UNSET
 
 
+class RowsBody(Strict):
+    """How many rows people have in a table, up to so many of each: what any `max_rows` of it cuts."""
+
+    table: Name
+    price: Offer
+    where: Text | UnsetType = UNSET
+    up_to: Whole | UnsetType = UNSET
+    concept_sets: ConceptSets | UnsetType = UNSET
+    segment: Name | UnsetType = UNSET
+
+
 class RegressionBody(Strict):
     """A regression: a formula such as "sbp ~ age/10 + sex", its model, and the price.
 
