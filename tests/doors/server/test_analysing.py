@@ -11,6 +11,7 @@ from doors.server.pages.visitors import clinic_door, gaussian
 from lapwing.doors.server.jobs import Job, JobName
 from lapwing.doors.server.problems import ProblemError
 from lapwing.noise.randomness import fresh_name
+from lapwing.vocabulary.codec import digest
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +82,11 @@ def test_rows_a_person_are_those_of_python_and_are_charged_once(door, budget) ->
     body, before = {"table": "visit", "up_to": 20, "price": budget.of("0.2")}, door.left()
     foreseen = post(door, "rows-a-person-previews", body).json()
     assert (foreseen["stored"], foreseen["affordable"], door.left()) == (False, True, before)
+    for path in ("rows-a-person-previews", "rows-a-person"):
+        other = post(door, path, {**body, "means": ["0" * 64]})
+        assert (other.status_code, code_of(other)) == (409, "disagreement"), other.text
+    assert door.left() == before
+    body["means"] = [digest([foreseen["question"]])]
     made = post(door, "rows-a-person", body, key="rows-key").json()
     with lw.open(door.folder, analyst="ana") as session:
         here = session.rows_a_person("visit", up_to=20, key="rows-key", **budget.of("0.2"))

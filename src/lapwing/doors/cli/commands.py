@@ -306,7 +306,7 @@ COMMANDS: Final = {
     "compare": ("lapwing.doors.cli.analysing:compare", "Compare two groups, with a p-value that knows the noise."),
     "survival": ("lapwing.doors.cli.analysing:survival", "Draw survival curves by arm, with the log-rank test."),
     "rows-a-person": (
-        "lapwing.doors.cli.rows_a_person:rows_a_person",
+        "lapwing.doors.cli.counting_rows:rows_a_person",
         "Say how many rows people have, and what max_rows cuts.",
     ),
     "regress": ("lapwing.doors.cli.regressing:regress", "Fit a linear, logistic or Poisson regression."),

@@ -98,12 +98,12 @@ async def rows_a_person(call: ServerCall) -> Reply:
     return await call.run(lambda job: _analyse(call, job))
 
 
-def list_rows(call: ServerCall) -> Any:
+def list_counted_rows(call: ServerCall) -> Any:
     """List what whoever calls has asked here about how many rows people have, the newest first."""
     return _listed(call, ROWS)
 
 
-def show_rows(call: ServerCall) -> Reply:
+def show_rows_again(call: ServerCall) -> Reply:
     """Return again how many rows people have, as it was answered; it never charges, and needs no database."""
     return _shown(call, ROWS)
 
@@ -141,6 +141,7 @@ def _analyse(call: ServerCall, job: Job) -> dict[str, Any]:
     with deadline():
         question, judged = _asked(job.session, call.body)
     priced = job.session.price([question], **call.body.price.words())
+    call.require_meaning(priced.meanings)
     answer = priced.stored(call.key)
     found = LEDGER if answer is None or answer.receipt is None else answer.receipt.seq
     stands = call.remember(found)
@@ -169,7 +170,7 @@ def _asked(session: Session, body: AnalysisBody) -> JudgedQuestion:
 
 def _words(body: AnalysisBody) -> dict[str, Any]:
     """Return the words of the verb, without those of its price and of what is assumed."""
-    beside = {"price", "assume", "concept_sets", "segment"}
+    beside = {"price", "assume", "means", "concept_sets", "segment"}
     return {name: given for name, given in body.words().items() if name not in beside}
 
 
@@ -184,8 +185,14 @@ def _standing(call: ServerCall) -> dict[str, Any]:
     """Say whether it is free, and whether the caller may spend nothing now."""
     session = call.session()
     priced = session.price([_asked(session, call.body).question], **call.body.price.words())
-    stopped = priced.preview().before.suspension
-    return {"stored": priced.stored() is not None, "stopped": None if stopped is None else stopped.to_dict()}
+    call.require_meaning(priced.meanings)
+    told = priced.preview()
+    stopped = told.before.suspension
+    return {
+        "question": told.asked.text,
+        "stored": priced.stored() is not None,
+        "stopped": None if stopped is None else stopped.to_dict(),
+    }
 
 
 def _listed(call: ServerCall, kind: str) -> list[dict[str, Any]]:

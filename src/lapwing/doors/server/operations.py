@@ -153,9 +153,9 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     _spend("POST", P + "/survivals", "estimate_survival", for_comparing.estimate_survival, body=wire.SurvivalBody),
     _own("GET", P + "/survivals/{key}", "survival", for_comparing.show_survival, refusals=(409, 410, 422, 503)),
     _look("POST", P + "/rows-a-person-previews", "preview_rows", for_comparing.preview_rows, body=wire.RowsBody),
-    _own("GET", P + "/rows-a-person", "all_rows", for_comparing.list_rows, answer=Records),
+    _own("GET", P + "/rows-a-person", "all_rows", for_comparing.list_counted_rows, answer=Records),
     _spend("POST", P + "/rows-a-person", "rows_a_person", for_comparing.rows_a_person, body=wire.RowsBody),
-    _own("GET", P + "/rows-a-person/{key}", "rows", for_comparing.show_rows, refusals=(409, 410, 422, 503)),
+    _own("GET", P + "/rows-a-person/{key}", "rows", for_comparing.show_rows_again, refusals=(409, 410, 422, 503)),
     _look(
         "POST",
         P + "/regression-previews",

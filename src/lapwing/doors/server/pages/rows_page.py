@@ -50,7 +50,7 @@ class RowsDraft:
         return {"table": self.table, **said(where=self.where, up_to=most), "price": self.offer.body()}
 
 
-async def show_rows(visit: PageVisit) -> Response:
+async def show_cuts(visit: PageVisit) -> Response:
     """Show how many rows people have, and what each bound of rows cuts; it never charges."""
     key = visit.part("key")
     if is_running(visit, key):
@@ -70,7 +70,7 @@ async def show_rows(visit: PageVisit) -> Response:
     )
 
 
-async def save_rows(visit: PageVisit) -> Response:
+async def save_cuts(visit: PageVisit) -> Response:
     """Save how many rows people have as JSON, with all numbers that were released."""
     told = json.dumps(await settled(visit, "rows"), indent=1, ensure_ascii=False)
     return file_of(told, "application/json", f"rows-{visit.part('key')[:8]}.json")
@@ -120,6 +120,6 @@ PAGES: Final[tuple[Page, ...]] = (
         result="rows-a-person",
         beside=lambda visit: {"tables": _tables(visit)},
     ).pages(P),
-    Page(path=_ONE, show=show_rows, operation="rows"),
-    Page(path=f"{_ONE}/json", show=save_rows, operation="rows"),
+    Page(path=_ONE, show=show_cuts, operation="rows"),
+    Page(path=f"{_ONE}/json", show=save_cuts, operation="rows"),
 )
