@@ -47,6 +47,11 @@ class Field:
     description: str = ""
 
     @property
+    def heading(self) -> str:
+        """Its title, with its unit where it has one."""
+        return f"{self.title} ({self.unit})" if self.unit else self.title
+
+    @property
     def path(self) -> str:
         """Its name in the document of a cohort."""
         return f"{self.table}.{self.name}"
