@@ -221,6 +221,9 @@ def test_axe_finds_nothing_on_any_page(look, states) -> None:
     places = [
         *plain_pages(),
         *states,
+        f"{P}/publish?table=visit",
+        f"{P}/rows?table=visit",
+        f"{P}/study?of=sample_count",
         f"{P}/ask?kind=count",
         f"{P}/ask?kind=value",
         f"{P}/ask?kind=time",
