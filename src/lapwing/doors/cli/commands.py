@@ -305,6 +305,10 @@ COMMANDS: Final = {
     "choose": ("lapwing.doors.cli.ask:choose", "Say which of several named counts or totals is the largest."),
     "compare": ("lapwing.doors.cli.analysing:compare", "Compare two groups, with a p-value that knows the noise."),
     "survival": ("lapwing.doors.cli.analysing:survival", "Draw survival curves by arm, with the log-rank test."),
+    "rows-a-person": (
+        "lapwing.doors.cli.counting_rows:rows_a_person",
+        "Say how many rows people have, and what max_rows cuts.",
+    ),
     "regress": ("lapwing.doors.cli.regressing:regress", "Fit a linear, logistic or Poisson regression."),
     "estimate": ("lapwing.doors.cli.estimating:estimate", "Estimate any function of the custodian's own."),
     "graph": (
@@ -361,6 +365,7 @@ USERS: Final = {
         "choose",
         "compare",
         "survival",
+        "rows-a-person",
         "regress",
         "estimate",
         "graph",

@@ -35,6 +35,7 @@ _ELSEWHERE = {
     "open_explorer": "explorers",
     "compare": "comparisons",
     "estimate_survival": "survivals",
+    "rows_a_person": "rows-a-person",
     "regress": "regressions",
     "study": "studies",
     "open_dashboard": "dashboards",
