@@ -39,6 +39,8 @@ def test_pages_tell_them(pages) -> None:
     assert "body mass index kg/m²" in built
     assert "weighed without shoes" in built
     assert "body mass index, kg/m²" in built, "the statistic names the unit"
+    for place in ("publish", "compare", "study"):
+        assert "body mass index (kg/m²)" in text_of(ana.get(f"{P}/{place}")), place
     assert 'title="body mass index (kg/m²): weighed without shoes"' in ana.get(f"{P}/sql").text
 
 
