@@ -388,9 +388,11 @@ class Fact(NamedTuple):
     derived: tuple[DerivedColumn, ...] = ()
 
 
-def emit_size(writer: Writer, table: str) -> Statement:
+def emit_size(writer: Writer, table: str, *, one_row: bool) -> Statement:
     """Return the SQL of the number of rows that have a person key, and of the people they belong to."""
     row = writer.row_of(table, ())
+    if one_row:
+        return Statement(f"SELECT COUNT(*), COUNT(*) FROM {writer.relation(row)}", ())
     person = writer.person(row)
     numbers = f"COUNT(*), COUNT(DISTINCT {person})"
     return Statement(f"SELECT {numbers} FROM {writer.relation(row)} WHERE {person} IS NOT NULL", ())

@@ -217,7 +217,7 @@ class Engine(ABC):
         return hide_failures(answer, self._on_failure)
 
     def _read_size(self, table: str) -> tuple[int, int]:
-        (sent,) = self._rows(emit_size(self._writer(), table))
+        (sent,) = self._rows(emit_size(self._writer(), table, one_row=table in self._one_row))
         (people,) = possible_counts(sent, 1)
         return sent[0], people
 

@@ -60,6 +60,7 @@ SPARK = Dialect(
     side_by_side=lambda names, marks: "SELECT inline(arrays_zip({})) AS ({})".format(
         ", ".join(f"from_json({mark}, 'array<BIGINT>')" for mark in marks), ", ".join(names)
     ),
+    item="get(from_json({0}, 'array<{1}>'), {2})",
     bit="shiftleft(CAST(1 AS BIGINT), CAST({} AS INT))",
     # It sees no further than the query around, and pairs every row with everybody's values where those are not equated.
     compares_rows=False,
