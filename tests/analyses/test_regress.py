@@ -191,7 +191,7 @@ def test_rows_are_read_once_for_all_rounds_and_anew_for_a_version_that_is_new(ri
 
 BLANK = {"age": None, "sex": "M", "survivor": True}
 REFUSED = {
-    "city is text": ("bmi ~ city", {}, "'city' holds no numbers"),
+    "city is text": ("bmi ~ city", {}, "'city' holds text"),
     "no formula": ("bmi", {}, "one ~"),
     "two tildes": ("bmi ~ age ~ sex", {}, "one ~"),
     "an empty term": ("bmi ~ age + ", {}, "is empty"),
@@ -209,7 +209,7 @@ REFUSED = {
     "a logistic model of numbers": ("bmi ~ age", {"model": "logistic"}, "more than two values"),
     "a linear model of two values": ("survivor ~ age", {}, "two values"),
     "a poisson model of reals": ("bmi ~ age", {"model": "poisson"}, "counts"),
-    "an outcome that is a category": ("sex ~ age", {}, "is a category"),
+    "an outcome that is a category": ("sex ~ age", {}, "is a category of 2.*write model='logistic'"),
     "one sex": ("bmi ~ age + sex", {"where": "sex = 'F'"}, "leaves one value of 'sex'"),
     "one truth": ("bmi ~ age:survivor", {"where": "survivor and age > 3"}, "leaves one value of 'survivor'"),
     "one age": ("bmi ~ age", {"where": "age = 50 and sex = 'M'"}, "leaves one value of 'age'"),

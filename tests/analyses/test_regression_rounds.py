@@ -240,7 +240,14 @@ def test_a_mechanism_looks_at_every_person_itself() -> None:
     for factors in (np.ones(7), np.ones((6, 1))):
         with pytest.raises(ParameterError):
             summing.release(rows, lambda block, factors=factors: [(block.T.astype(float), factors)])
-    wrongs = [{"longest": 2**21}, {"factor": 2**40}, {"longest": 0}, {"numbers": 0}, {"factor": 0}, {"numbers": 2**14}]
+    wrongs = [
+        {"longest": 2**20 + 1},
+        {"factor": 2**40},
+        {"longest": 0},
+        {"numbers": 0},
+        {"factor": 0},
+        {"numbers": 2**14},
+    ]
     for wrong in ({"rho": Fraction(0)}, {"numbers": 200, "squared": True}, *wrongs):
         with pytest.raises(ParameterError, match="cannot be released"):
             BoundedSum(**{"longest": 5, "numbers": 2, "rho": Fraction(1)} | wrong)

@@ -44,7 +44,7 @@ WhatRowsAdd: TypeAlias = Callable[[Whole], Sequence[Added]]
 MOST_ENTRIES: Final = 2**13
 DIAGONAL, BESIDE = 29, 41
 """Products are summed as an upper triangle: its diagonal times 29, and the rest times 41, less than √2 of that."""
-_BLOCK: Final = 4096
+_BLOCK: Final = 2**13
 """Rows that are looked at together: their vectors fit the cache of a processor."""
 _EXACT: Final = 2**53
 _LENGTH_BITS: Final = 20
