@@ -2,6 +2,7 @@
 
 import hmac
 import re
+import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field
@@ -17,6 +18,7 @@ from starlette.responses import RedirectResponse, Response
 from lapwing.doors.server.authority import admit, may_call, perform
 from lapwing.doors.server.calls import Operation, Reply, Server
 from lapwing.doors.server.identities import Identities
+from lapwing.doors.server.jobs import JobName
 from lapwing.doors.server.lru_cache import LruCache
 from lapwing.doors.server.operations import OPERATIONS
 from lapwing.doors.server.pages.asked_cohorts import AskedCohorts
@@ -245,6 +247,15 @@ class PageVisit:
             )
         )
         return Response(text, status, dict(headers or {}), "text/html; charset=utf-8")
+
+    def show_running(self, key: str, *, progress: Mapping[str, Any] | None = None) -> Response:
+        """Return the page of a job that is not at its end: how long ago it was asked, which any clock tells.
+
+        How much of the tables was read is not told: that would be about the data, and would be free.
+        """
+        job = self.server.jobs.find(JobName(self.population, self.person.id, key))
+        waited = None if job is None else int(time.perf_counter() - job.begun)
+        return self.show("running.html", headers={"Refresh": "2"}, key=key, progress=progress, waited=waited)
 
     def go(self, place: str, **words: str) -> Response:
         """Send the browser to another page of the population."""
