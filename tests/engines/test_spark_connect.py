@@ -8,6 +8,7 @@ import logging
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 
 import pyarrow.parquet as pq
@@ -23,7 +24,7 @@ from lapwing.engines.spark import Spark, SparkTable
 from lapwing.engines.spark_connect import RemoteSpark, session_at
 from lapwing.queries.catalogue.column import Column, Integer
 from lapwing.queries.catalogue.population import KeyType, RowsPerPerson
-from lapwing.vocabulary.errors import EngineError, ParameterError, RegistrationError
+from lapwing.vocabulary.errors import EngineError, ParameterError, RegistrationError, UnansweredError
 from workspace.test_databases import PEOPLE, ROWS, settings
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*RETRIES_EXCEEDED")
@@ -108,7 +109,10 @@ def test_tables_come_from_files_catalogues_and_frames_over_spark_connect(spark, 
     spark.createDataFrame(DATA).write.saveAsTable("connected", mode="overwrite")
     for source in (tmp_path / "people.parquet", SparkTable(table="connected"), spark_remote.createDataFrame(DATA)):
         with Spark(OVER, {"patients": source}, spark_remote) as engine:
-            assert {where: counted(engine, OVER, where) for where in QUESTIONS} == QUESTIONS
+            asked = QUESTIONS if isinstance(source, SparkTable) else ("bmi > 21", "seen < '1582-10-11'")
+            assert {where: counted(engine, OVER, where) for where in asked} == {
+                where: QUESTIONS[where] for where in asked
+            }
     assert spark_remote.range(3).count() == 3, "the session that was given goes on"
 
 
@@ -261,6 +265,31 @@ def test_a_spark_server_that_is_lost_in_the_middle_costs_once(
             else:
                 assert isinstance(came[0], EngineError)
                 assert (came[0].__context__, came[0].__cause__) == (None, None)
+
+
+@pytest.mark.one_budget("what is charged is asked; how it is counted does not matter to a question that is stopped")
+@pytest.mark.parametrize("connect", [False, True], ids=["in this process", "over Spark Connect"])
+def test_a_question_that_is_stopped_keeps_its_charge_and_nothing_is_lost_but_its_answer(
+    connect, spark, spark_server, quick_path
+) -> None:
+    spark.createDataFrame(ROWS).write.saveAsTable("workspace_relayed", mode="overwrite")
+    spark.sql(SLOW)
+    remote = f', remote = "{spark_server}"' if connect else ""
+    lw.create(quick_path, settings(f'{{ spark = "default.slow_people"{remote} }}')).close()
+    with lw.open(quick_path, analyst="ana") as clinic, ThreadPoolExecutor(1) as pool:
+        clinic.ask(lw.count("patients"), epsilon=1)  # opens the tables
+        before = clinic.budget().left
+        asked = pool.submit(clinic.ask, lw.count("patients", "sex = 'M'"), epsilon=20, key="once")
+        while not spark.sparkContext.statusTracker().getActiveJobsIds():
+            time.sleep(0.01)
+        clinic.cancel()
+        with pytest.raises(EngineError):
+            asked.result(120)
+        assert before - clinic.budget().left == 20
+        with pytest.raises(UnansweredError):
+            clinic.ask(lw.count("patients", "sex = 'M'"), epsilon=20, key="once")
+        assert abs(clinic.ask(lw.count("patients", "sex = 'F'"), epsilon=20).value - PEOPLE // 2) <= 3
+        assert before - clinic.budget().left == 40
 
 
 def test_a_server_that_is_not_there_is_said_when_it_is_opened(monkeypatch) -> None:

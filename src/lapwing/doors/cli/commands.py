@@ -125,13 +125,19 @@ def _width(*, natural: int) -> int:
 
 @contextmanager
 def waiting(sentence: str) -> Iterator[None]:
-    """Say on a terminal that something is being done, for as long as it is."""
+    """Say on a terminal that something is being done, and for how long, as long as it is.
+
+    Nothing else is told of a question that is being read: how much of the tables has been would be about the data.
+    """
     if not sys.stderr.isatty():
         yield
         return
     from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    with Console(stderr=True).status(escaped(sentence)):
+    shown = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+    with Progress(*shown, console=Console(stderr=True), transient=True) as clock:
+        clock.add_task(escaped(sentence), total=None)
         yield
 
 

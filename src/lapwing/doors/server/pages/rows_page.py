@@ -54,7 +54,7 @@ async def show_cuts(visit: PageVisit) -> Response:
     """Show how many rows people have, and what each bound of rows cuts; it never charges."""
     key = visit.part("key")
     if is_running(visit, key):
-        return visit.show("running.html", headers={"Refresh": "2"}, key=key)
+        return visit.show_running(key)
     record = await settled(visit, "rows")
     known = visit.server.memory.recall(visit.population, visit.person.id, key)
     body = {} if known is None else known["body"]

@@ -129,7 +129,7 @@ async def show_study(visit: PageVisit) -> Response:
     """Show what a study found; it never charges."""
     key = visit.part("key")
     if is_running(visit, key):
-        return visit.show("running.html", headers={"Refresh": "2"}, key=key)
+        return visit.show_running(key)
     record = await settled(visit, "study_again")
     known = visit.server.memory.recall(visit.population, visit.person.id, key)
     body = {} if known is None else known["body"]
