@@ -10,7 +10,8 @@ from itertools import accumulate
 
 from engines.neighbours import excess
 from lapwing.answers.target import AtEpsilon, release_of
-from lapwing.mechanisms.histogram_selection import _ranks
+from lapwing.mechanisms.enclosed_quantiles import EnclosedQuantiles
+from lapwing.mechanisms.histogram_selection import ranks
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.queries.planning.plan import Family
 from lapwing.queries.statistics.quantiles import Quantiles
@@ -62,8 +63,7 @@ def _excess_of_choice(plan, before, after):
     """Compare the scores where they meet the noise: no two candidates move apart by more than the price allows."""
     release = release_of(plan, AtEpsilon(epsilon=_EPSILON), PureDP(epsilon=_EPSILON))
     choice = getattr(release.mechanism, "choice", release.mechanism)  # where what is chosen is counted, too
-    selectors = choice.selectors
-    for number, one in enumerate(selectors):
+    for number, one in enumerate(getattr(choice, "choosers", None) or choice.selectors):
         scores = [_scores(plan, choice, number, numbers) for numbers in (before, after)]
         a, b = (one.lattice.offsets(each) for each in scores)
         apart = int((b - a).max() - (b - a).min())
@@ -77,7 +77,8 @@ def _excess_of_choice(plan, before, after):
 def _scores(plan, choice, number, counts):
     if not isinstance(plan.meaning, Quantiles):
         return list(counts)
-    return _ranks(list(accumulate(counts, initial=0)), *choice.wanted[number])
+    shift = choice.shifts[number] if isinstance(choice, EnclosedQuantiles) else 0
+    return ranks(list(accumulate(counts, initial=0)), choice.at[number], shift)
 
 
 def exceeded_by_stream(unit, before, after):
