@@ -133,9 +133,9 @@ def test_values_lie_in_their_intervals_and_rise_with_what_was_counted() -> None:
             low, high = one.ends([far] * len(one.edges))
             assert 0 <= low <= high < 60
             assert min(low, last) <= one.value() <= max(high, first), "but where it lies beyond both cells"
-    evenly = Spans(at=Fraction(1, 2), cells=140, first=14, last=125, counts=(14, *[8] * 14, 14))
-    assert evenly.value() == 70
-    assert evenly.ends([0.0] * 15) == (62, 77), "the last edges by which half of the rows are surely below, or above"
+    evenly = Spans(at=Fraction(1, 2), cells=160, first=16, last=143, counts=(16, *[8] * 16, 16))
+    assert evenly.value() == 80
+    assert evenly.ends([0.0] * 17) == (72, 87), "the last edges by which half of the rows are surely below, or above"
 
 
 def test_a_value_is_no_further_off_than_is_promised_beforehand_for_all_rows() -> None:

@@ -305,7 +305,7 @@ def test_a_choice_says_in_what_its_error_is_counted(answers) -> None:
     bounded = answers(median("patients", "age"))
     low, high = bounded.interval()
     assert f", from {low} to {high} with 95 % confidence" in bounded.sentence
-    assert ("error", "each has its place in the order within 85.99 rows, with 95 % confidence") in bounded.facts()
+    assert ("error", "each has its place in the order within 95.99 rows, with 95 % confidence") in bounded.facts()
     surer = bounded.interval("0.99999")
     assert surer[0] <= low <= high <= surer[1], "the same counts tell it at any confidence"
     assert "no category that is left out has over" in answers(top("visits", "kind", 1)).sentence

@@ -25,13 +25,13 @@ from lapwing.vocabulary.event import Composed
 from lapwing.vocabulary.exact import Exact, as_int, fill, float_below, positive, probability
 from lapwing.vocabulary.frozen import frozen
 
-SPANS = 14
+SPANS = 16
 """How many there are between the two cells: with more, edges lie closer, and all spans together are noisier."""
 NUMBERS = SPANS + 4
 """What is released for a quantile: the two cells, the rows below the first, of each span, and above the last."""
 PARTS = 8
 """Of the price of a quantile: either cell has one, and the counts have six."""
-_FAR = Fraction(9, 4)
+_FAR = Fraction(7, 2)
 """How many scales of the noise of its choice a cell is looked for beyond what counts are off by: few miss."""
 _LARGEST_SHIFT = 1 << 60  # scores are cut off at twice this
 
@@ -41,7 +41,7 @@ class EnclosedQuantiles(Priced[Composed]):
     """Encloses for each fraction q the value that about q of the rows lie below, in a histogram of `cells`.
 
     Two cells are chosen, as many rows below and above as they and the counts may be off, and then rows are counted:
-    those below the first, those of each of at most fourteen spans from the first to the last, and those above.
+    those below the first, those of each of at most sixteen spans from the first to the last, and those above.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ class EnclosedQuantiles(Priced[Composed]):
     groups: int
     choosers: tuple[PermuteAndFlip | ExponentialMechanism, ...]
     """For each fraction, what chooses either cell."""
-    shifts: tuple[int, ...]
-    """For each fraction, how far below and above it they are looked for, in units of score."""
+    shifts: tuple[tuple[int, int], ...]
+    """For each fraction, how far below and how far above it they are looked for, in units of score."""
     counting: GeometricMechanism
     """What counts, once for each fraction and group."""
 
@@ -93,7 +93,7 @@ class EnclosedQuantiles(Priced[Composed]):
         counting = GeometricMechanism(l1_sensitivity=l1_sensitivity, epsilon=(PARTS - 2) * part)
         choosers = tuple(selector(sensitivity=moved, candidates=most, epsilon=part) for moved in sensitivities)
         chance = _chance(probability("interval", interval), len(fractions) * several)
-        middles = [_reaches(counting.event, q, SPANS, chance)[SPANS // 2] for q in fractions]
+        known = [_reaches(counting.event, q, SPANS, chance) for q in fractions]
         fill(
             self,
             event=Composed(parts=tuple(event for one in choosers for event in (one.event, one.event, counting.event))),
@@ -102,8 +102,8 @@ class EnclosedQuantiles(Priced[Composed]):
             groups=several,
             choosers=choosers,
             shifts=tuple(
-                min(_LARGEST_SHIFT, math.ceil(_FAR * one.noise_scale) + math.ceil(middle))
-                for one, middle in zip(choosers, middles, strict=True)
+                (_shift(one.noise_scale, reaches[0]), _shift(one.noise_scale, reaches[-1]))
+                for one, reaches in zip(choosers, known, strict=True)
             ),
             counting=counting,
         )
@@ -117,8 +117,8 @@ class EnclosedQuantiles(Priced[Composed]):
         told = list[int]()
         for rows in counts.reshape(self.groups, self.cells).tolist():
             below = list(accumulate(rows, initial=0))
-            for chooser, q, shift in zip(self.choosers, self.at, self.shifts, strict=True):
-                first, last = sorted(int(chooser.release(ranks(below, q, off))) for off in (-shift, shift))
+            for chooser, q, (down, up) in zip(self.choosers, self.at, self.shifts, strict=True):
+                first, last = sorted(int(chooser.release(ranks(below, q, shift))) for shift in (-down, up))
                 edges = [0, *_edges(first, last, padded=True), self.cells]
                 between = [below[high] - below[low] for low, high in pairwise(edges)]
                 told += [first, last, *map(int, self.counting.release(between))]
@@ -144,7 +144,12 @@ class EnclosedQuantiles(Priced[Composed]):
         """
         each = confidence_of_each(confidence, 2 * len(self.at) * self.groups)
         several = zip(self.choosers, self.shifts, self.at, strict=True)
-        return max((one.margin(each) + shift) / q.denominator for one, shift, q in several)
+        return max((one.margin(each) + max(both)) / q.denominator for one, both, q in several)
+
+    def usual(self, confidence: Exact) -> float:
+        """Return about how many rows off values are where rows lie evenly: what the counts alone are off by."""
+        chance = _chance(probability("confidence", confidence), len(self.at) * self.groups)
+        return max(_reaches(self.counting.event, q, SPANS, chance)[SPANS // 2] / q.denominator for q in self.at)
 
 
 @frozen()
@@ -225,6 +230,11 @@ def _risen(orders: Sequence[int]) -> list[Fraction]:
             total, many = total + before, many + more
         blocks.append((total, many))
     return [Fraction(total, many) for total, many in blocks for _ in range(many)]
+
+
+def _shift(scale: Fraction, reach: float) -> int:
+    """Return how far away a cell is looked for, so that the order there is hardly ever in doubt."""
+    return min(_LARGEST_SHIFT, math.ceil(_FAR * scale) + math.ceil(reach))
 
 
 def _chance(confidence: Fraction, many: int) -> float:

@@ -309,9 +309,9 @@ def _ranked(epsilon: Fraction) -> list[Suspect]:
         )
 
     def with_interval(noise: Fraction) -> EnclosedChoice:
-        (chooser,), (shift,) = sure.choosers, sure.shifts
+        (chooser,), ((down, up),) = sure.choosers, sure.shifts
         scale = float(chooser.noise_scale * noise)
-        rule, cells, ends = AuditedRule.PERMUTE_AND_FLIP, _INTERVAL_CELLS, ((-shift, scale), (shift, scale))
+        rule, cells, ends = AuditedRule.PERMUTE_AND_FLIP, _INTERVAL_CELLS, ((-down, scale), (up, scale))
         choice = HistogramChoice(rule=rule, scale=scale, cells=cells, rows=_FAR, at=sure.at, ends=ends)
         return EnclosedChoice(choice=choice, law=noise_of(sure.counting, noise))
 

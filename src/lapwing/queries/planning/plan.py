@@ -305,6 +305,11 @@ class ChosenMeaning(Meaning, Reading):
         """Return how many rows, or people, the choices may be away from the best ones."""
         return self.margin(plan, chooser, confidence)
 
+    def usual(self, chooser: "Choosing", confidence: Exact) -> Number | None:
+        """Return about how far off it is for most data, where that is much less than a margin for all data."""
+        del chooser, confidence
+        return None
+
 
 @stored("question")
 class CanonicalQuestion:

@@ -216,7 +216,12 @@ class _Ranked(ChosenMeaning):
     def accuracy(self, margin: Number) -> str:
         """Say what a margin means, and that an interval comes with the answer."""
         told = ChosenMeaning.accuracy(self, margin)
-        return told if self.interval is None else f"an interval of values that comes with the answer, and {told}"
+        enclosed = f"an interval of values that comes with the answer, and {told} for all data"
+        return told if self.interval is None else enclosed
+
+    def usual(self, chooser: Choosing, confidence: Exact) -> Number | None:
+        """Return about how far off an enclosed value is in the order where rows lie evenly."""
+        return chooser.usual(confidence) if isinstance(chooser, EnclosedQuantiles) else None
 
     def selection(self, plan: Plan, epsilon: Fraction, selector: Selector) -> PrivateQuantiles | EnclosedQuantiles:
         """Return the mechanism that chooses, and that counts where there are intervals."""
