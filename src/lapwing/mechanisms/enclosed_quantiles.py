@@ -207,8 +207,8 @@ class Spans:
 def _edges(first: int, last: int, *, padded: bool = False) -> list[int]:
     """Return where spans from the one cell to the other begin, and where the last one ends.
 
-    >>> _edges(5, 6), _edges(0, 24), len(_edges(5, 6, padded=True))
-    ([5, 6, 7], [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 25], 13)
+    >>> _edges(5, 6), _edges(0, 24)[:9], len(_edges(5, 6, padded=True))
+    ([5, 6, 7], [0, 1, 3, 4, 6, 7, 9, 10, 12], 17)
     """
     cells = last + 1 - first
     many = min(SPANS, cells)
