@@ -11,6 +11,7 @@ import lapwing as lw
 from doors.server.pages.visitors import P, pages_of, text_of
 from lapwing.doors.server.pages import library_words
 from lapwing.doors.server.pages.library_words import in_language
+from lapwing.queries.algebra.words import at_most
 from lapwing.vocabulary.errors import LapwingError, SuspendedError
 
 FILE = Path(library_words.__file__).parent / "messages" / "library" / "de.json"
@@ -76,15 +77,18 @@ def bare(text: str) -> str:
 @pytest.mark.one_budget("templates have no price")
 def test_templates_are_of_the_library_and_keep_every_hole() -> None:
     source = bare(" ".join(path.read_text() for path in Path(lw.__file__).parent.rglob("*.py")))
+    source += "".join(bare(at_most(number, what)) for number in (1, 3) for what in ("row", "group"))
     kinds = json.loads(FILE.read_text())
     for english, german in (kinds["sentences"] | kinds["parts"]).items():
         assert sorted(re.findall(r"\{\w+\}", english)) == sorted(re.findall(r"\{\w+\}", german)), english
-        pieces = [one.strip(" :;,()") for one in re.split(r"\{\w+\}|; |, |: | write |write | of$| of ", english)]
+        pieces = [one.strip(" :;,()") for one in re.split(r"\{\w+\}|; |, |: | write |write | of$| of | in ", english)]
         assert [one for one in pieces if len(one) > 9 and bare(one) not in source] == [], english
 
 
 def test_a_page_in_german_refuses_in_german(pages, budget) -> None:
     ana, german = pages.browser("ana"), {"Accept-Language": "de"}
+    cut = ana.get(f"{P}/sql", params={"q": "select kind, count(*) from visit group by kind"}, headers=german)
+    assert "höchstens 5 Zeilen je Person in allen Gruppen zusammen" in text_of(cut)
     dear = {"q": "select count(*) from patient", "pay": budget.currency, budget.currency: "15"}
     for words, says in ((dear, "Gefragt wird"), ({"q": "select avg(agee) from patient"}, "hat keine Spalte 'agee'")):
         assert says in text_of(ana.get(f"{P}/sql", params=words, headers=german))

@@ -14,7 +14,7 @@ from jinja2.runtime import Context as PageContext
 from starlette.requests import Request
 from starlette.responses import Response
 
-from lapwing.doors.server.pages.library_words import sentence
+from lapwing.doors.server.pages.library_words import bounds, sentence
 from lapwing.doors.server.problems import NOT_THERE, problem_bytes
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import exact
@@ -79,7 +79,7 @@ def templates() -> Environment:
         "bytes": size_text,
     }
     made.filters |= {"number": number, "budget": budget_text, "named": named, "delta": delta_text}
-    made.filters |= {"columns": columns_text, "sentence": sentence}
+    made.filters |= {"columns": columns_text, "sentence": sentence, "bounds": bounds}
     made.globals["now"] = lambda: datetime.now(UTC).isoformat()
     made.globals["static"] = lambda name: f"/static/{name}?{static_files()[name].mark}"
     return made

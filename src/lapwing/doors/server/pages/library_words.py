@@ -62,6 +62,12 @@ def capital(words: str) -> str:
 
 
 @pass_context
+def bounds(context: Context, words: Any) -> str:
+    """Return contribution bounds in the language of the page, each for itself."""
+    return ", ".join(_told(context["t"].language, one, "parts") for one in str(words).split(", "))
+
+
+@pass_context
 def sentence(context: Context, words: Any) -> str:
     """Return words of the library in the language of the page, with a capital letter in front."""
     return capital(in_language(context["t"].language, str(words)))
