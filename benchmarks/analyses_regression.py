@@ -5,9 +5,14 @@
 A cell is a model, the kind of its columns, people, columns, epsilon and the rate of events. Half of the columns are
 normal and correlated, half two-valued with 10 to 50 % ones. "good" columns fill their declared bounds, "wide" ones a
 tenth of them, "skewed" ones are lognormal, clipped at their bounds, and of "rare" ones a two-valued column has 5 %
-ones. Counts that are "overdispersed" have rates that a gamma law of shape 2 blurs. Coverage is that of all slopes
-together, over the runs that did not say that they did not settle; error and length are those over what the non-private
-fit has.
+ones. Counts that are "overdispersed" have rates that a gamma law of shape 2 blurs.
+
+Some models are wrong: "heavy" residuals have a t law with 3 degrees of freedom, "uneven" ones a spread that grows with
+the first column, "bent" ones a mean with the square of that column, and of "omitted" ones a normal column of spread 1
+is not in the model. True coefficients are then those of the fit without privacy on what is expected of the outcome.
+
+Coverage is that of all slopes together, over the runs that did not say that they did not settle; error and length are
+those over what the non-private fit has.
 """
 
 import argparse
@@ -31,29 +36,49 @@ from lapwing.vocabulary.guarantee import PrivacyUnit
 
 CELLS = {
     "linear": [
+        ("good", 1000, 2, 3, 0),
         ("good", 1000, 5, 3, 0),
         ("good", 10_000, 5, 1, 0),
+        ("rare", 10_000, 5, 1, 0),
+        ("skewed", 10_000, 5, 1, 0),
+        ("heavy", 10_000, 5, 1, 0),
+        ("uneven", 10_000, 5, 1, 0),
+        ("bent", 10_000, 5, 1, 0),
         ("wide", 10_000, 20, 1, 0),
+        ("wide", 20_000, 50, 3, 0),
         ("good", 100_000, 5, 1, 0),
         ("good", 100_000, 5, 0.1, 0),
         ("wide", 100_000, 50, 1, 0),
-        ("wide", 1000, 5, 1, 0),
-        ("good", 10_000, 5, 0.1, 0),
+        ("wide", 1_000_000, 5, 0.1, 0),
     ],
     "logistic": [
-        ("good", 10_000, 5, 1, 0.3),
-        ("good", 10_000, 5, 3, 0.05),
+        ("good", 1000, 2, 3, 0.3),
         ("good", 2000, 5, 3, 0.3),
-        ("wide", 30_000, 5, 1, 0.05),
-        ("good", 100_000, 5, 1, 0.05),
+        ("good", 10_000, 5, 1, 0.3),
+        ("rare", 10_000, 5, 1, 0.3),
         ("skewed", 10_000, 5, 1, 0.3),
-        ("good", 10_000, 20, 3, 0.3),
+        ("omitted", 10_000, 5, 1, 0.3),
+        ("bent", 10_000, 5, 1, 0.3),
         ("good", 10_000, 5, 1, 0.05),
+        ("good", 10_000, 5, 3, 0.05),
+        ("good", 10_000, 20, 3, 0.3),
+        ("wide", 30_000, 5, 1, 0.05),
+        ("good", 30_000, 50, 3, 0.3),
+        ("good", 100_000, 5, 1, 0.05),
         ("good", 100_000, 5, 0.3, 0.05),
         ("good", 100_000, 50, 1, 0.3),
         ("good", 1_000_000, 5, 0.1, 0.05),
     ],
-    "poisson": [("good", 10_000, 5, 1, 0.5), ("wide", 10_000, 5, 3, 0.5), ("overdispersed", 10_000, 5, 1, 0.5)],
+    "poisson": [
+        ("good", 10_000, 5, 1, 0.5),
+        ("wide", 10_000, 5, 3, 0.5),
+        ("skewed", 10_000, 5, 1, 0.5),
+        ("overdispersed", 10_000, 5, 1, 0.5),
+        ("good", 100_000, 5, 0.3, 0.05),
+        ("overdispersed", 100_000, 5, 1, 0.5),
+        ("good", 100_000, 20, 1, 0.5),
+        ("overdispersed", 1_000_000, 5, 0.1, 0.5),
+    ],
 }
 EXTENT = 1024
 MOST_COUNT = 20
@@ -83,18 +108,53 @@ def made_outcome(model: str, kind: str, z: Any, rate: float, random: Any) -> tup
     if model == "linear":
         beta, at = 0.1 * beta, 0.1 * z @ beta
         first = (-0.4 if kind == "wide" else 0.0) - at.mean()
-        y = np.clip(first + at + 0.15 * random.standard_normal(len(z)), -1, 1)
-        return np.rint((y + 1) / 2 * 4096).astype(np.int64), np.concatenate([[first], beta])
+        mean = first + at + (_bend(z, 0.05) if kind == "bent" else 0)
+        y = np.clip(mean + 0.15 * _residuals(kind, z, random), -1, 1)
+        right = np.concatenate([[first], beta])
+        return np.rint((y + 1) / 2 * 4096).astype(np.int64), limit_of(model, z, mean) if kind == "bent" else right
     if model == "logistic":
-        at = z @ beta
+        at = z @ beta + (_bend(z, 0.7) if kind == "bent" else 0)
         first = brentq(lambda a: expit(a + at[:5000]).mean() - rate, -30, 30)
-        return (random.random(len(z)) < expit(first + at)).astype(np.int64), np.concatenate([[first], beta])
+        blurred = random.standard_normal(len(z)) if kind == "omitted" else 0
+        y = (random.random(len(z)) < expit(first + at + blurred)).astype(np.int64)
+        if kind not in {"omitted", "bent"}:
+            return y, np.concatenate([[first], beta])
+        nodes, chances = np.polynomial.hermite_e.hermegauss(24)
+        spread = 1 if kind == "omitted" else 0
+        expected = expit(first + at[:, None] + spread * nodes) @ (chances / chances.sum())
+        return y, limit_of(model, z, expected)
     beta, at = 0.5 * beta, 0.5 * z @ beta
     first = math.log(rate) - math.log(np.exp(at).mean())
     rates = np.exp(first + at)
     if kind == "overdispersed":
         rates = rates * random.gamma(2.0, 0.5, len(rates))
     return np.minimum(random.poisson(rates), MOST_COUNT), np.concatenate([[first], beta])
+
+
+def _bend(z: Any, much: float) -> Any:
+    """Return the square of the first column, so scaled."""
+    one = (z[:, 0] - z[:, 0].mean()) / z[:, 0].std()
+    return much * (one**2 - 1)
+
+
+def _residuals(kind: str, z: Any, random: Any) -> Any:
+    """Return residuals of spread 1: normal, with heavy tails, or with a spread that grows with the first column."""
+    if kind == "heavy":
+        return random.standard_t(3, len(z)) / math.sqrt(3)
+    normal = random.standard_normal(len(z))
+    return normal * np.exp(0.5 * (z[:, 0] - 0.1) / 0.35 - 0.25) if kind == "uneven" else normal
+
+
+def limit_of(model: str, z: Any, expected: Any) -> Any:
+    """Return the coefficients that a fit has of what is expected of each outcome: those of a model that is wrong."""
+    x = np.column_stack([np.ones(len(z)), z])
+    if model == "linear":
+        return np.linalg.lstsq(x, expected, rcond=None)[0]
+    beta = np.zeros(x.shape[1])
+    for _ in range(30):
+        p = expit(x @ beta)
+        beta += np.linalg.solve((x * (p * (1 - p))[:, None]).T @ x, x.T @ (expected - p))
+    return beta
 
 
 def classical_errors(model: str, z: Any, beta: Any) -> Any:

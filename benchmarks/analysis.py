@@ -5,8 +5,8 @@
     python benchmarks/analysis.py --rows 1000000     # of the table that is timed
 
 Every run has fresh outcomes, coefficients and noise, and all peers see the same people. Errors are root mean square
-errors of all slopes over what the fit without privacy has, medians over runs. AdaSSP (Wang, UAI 2018) and sums with a
-ridge are written here, at the same epsilon and delta; diffprivlib has a pure epsilon.
+errors of all slopes over what the fit without privacy has, medians over runs. AdaSSP (Wang, UAI 2018), sums with a
+ridge and objective perturbation are written here, at the same epsilon and delta; diffprivlib has a pure epsilon.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
+from scipy.special import expit
 
 import analyses_dashboard as dashboards
 import analyses_regression as regressions
@@ -28,29 +29,21 @@ from _report import Goals, clock, table
 from lapwing.analyses.simulated_draws import draws_from
 from lapwing.mechanisms.running_counts import RootOfSumming
 
-COVERED = [
-    ("linear", ("good", 1000, 2, 3, 0)),
-    ("linear", ("skewed", 10_000, 5, 1, 0)),
-    ("linear", ("wide", 10_000, 20, 1, 0)),
-    ("linear", ("wide", 20_000, 50, 3, 0)),
-    ("logistic", ("good", 10_000, 5, 1, 0.3)),
-    ("logistic", ("rare", 10_000, 5, 1, 0.3)),
-    ("logistic", ("skewed", 10_000, 5, 1, 0.3)),
-    ("logistic", ("good", 10_000, 5, 1, 0.05)),
-    ("logistic", ("good", 10_000, 5, 3, 0.05)),
-    ("logistic", ("good", 10_000, 20, 3, 0.3)),
-    ("poisson", ("good", 10_000, 5, 1, 0.5)),
-    ("poisson", ("skewed", 10_000, 5, 1, 0.5)),
-    ("poisson", ("overdispersed", 10_000, 5, 1, 0.5)),
-]
 EXACT = [
     ("linear", ("good", 100_000, 5, 1, 0), 1.2),
     ("linear", ("wide", 100_000, 5, 1, 0), 1.2),
     ("logistic", ("good", 100_000, 5, 1, 0.3), 1.2),
     ("logistic", ("good", 100_000, 5, 1, 0.05), 1.3),
     ("poisson", ("good", 100_000, 5, 1, 0.5), 1.2),
+    ("logistic", ("wide", 100_000, 5, 0.3, 0.3), None),
+    ("logistic", ("wide", 100_000, 5, 1, 0.05), None),
 ]
+"""Cells, and how much larger an error may be than without privacy; beside peers all are looked at."""
 DELTA = 1e-6
+LARGE = 2_000_000
+"""Cells with more numbers than this get a fifth of the runs."""
+NOT_PROMISED = {"uneven", "bent"}
+"""Models that are wrong in a way of which no interval of this kind knows: they are shown, and hold no goal."""
 
 
 def ada_ssp(z, y, epsilon, random, *, adapts=True):
@@ -68,12 +61,38 @@ def ada_ssp(z, y, epsilon, random, *, adapts=True):
     return np.linalg.solve(noisy + ridge * np.eye(d), sums)[1:]
 
 
+def objective_perturbed(model, z, y, epsilon, random):
+    """Return slopes that minimise a loss with a random linear term and a ridge (Kifer, Smith and Thakurta, 2012).
+
+    Columns are at most √(d+1) long. A linear fit is held to coefficients of length 1, which those here are within.
+    """
+    x = np.column_stack([np.ones(len(z)), z])
+    longest = math.sqrt(x.shape[1])
+    gradient, bend = (longest * (1 + longest), longest**2) if model == "linear" else (longest, longest**2 / 4)
+    size = gradient * math.sqrt(8 * math.log(2 / DELTA) + 4 * epsilon) / epsilon
+    pull, ridge = size * random.standard_normal(x.shape[1]), 2 * bend / epsilon
+    if model == "linear":
+        square, sums, more = x.T @ x, x.T @ y - pull, ridge
+        while np.linalg.norm(beta := np.linalg.solve(square + more * np.eye(len(sums)), sums)) > 1:
+            more *= 1.1
+        return beta[1:]
+    beta = np.zeros(x.shape[1])
+    for _ in range(60):
+        p = expit(x @ beta)
+        slope = (x * (p * (1 - p))[:, None]).T @ x + ridge * np.eye(len(beta))
+        step = np.linalg.solve(slope, x.T @ (p - y) + ridge * beta + pull)
+        beta -= step * min(1.0, 2 / np.linalg.norm(step))
+    return beta[1:]
+
+
 def peers_of(model, z, y, epsilon, random):
     """Yield the name and the slopes of each peer there is for a model."""
     if model == "linear":
         y = 2 * y / 4096 - 1
         yield "AdaSSP", ada_ssp(z, y, epsilon, random)
         yield "sums with ridge", ada_ssp(z, y, epsilon, random, adapts=False)
+    if model in {"linear", "logistic"}:
+        yield "objective perturbation", objective_perturbed(model, z, y, epsilon, random)
     if importlib.util.find_spec("diffprivlib") is None:
         return
     from diffprivlib import models  # noqa: PLC0415 - a peer that may be missing
@@ -107,11 +126,12 @@ def errors(model, cell, runs):
     return {name: float(np.median(several)) for name, several in found.items()}
 
 
-def coverage(goals, runs):
+def coverage(goals, every):
     """Look at each cell, and at the size of tests."""
     rows = []
-    for model, cell in COVERED:
-        told = regressions.measure_cell(model, cell, runs, quiet=True)
+    for model, cell in [(model, cell) for model, cells in regressions.CELLS.items() for cell in cells]:
+        runs = every if cell[1] * cell[2] <= LARGE else every // 5
+        told = regressions.measure_cell(model, cell, runs)
         rows.append(
             [
                 f"{model}, {cell[0]}, n {cell[1]:,}, d {cell[2]}, epsilon {cell[3]}"
@@ -120,8 +140,9 @@ def coverage(goals, runs):
                 str(runs),
             ]
         )
-        goals.at_least(f"coverage, {rows[-1][0]}", told["coverage"], 0.94, "")
-        goals.at_most(f"coverage, {rows[-1][0]}", told["coverage"], 0.98, "")
+        if cell[0] not in NOT_PROMISED:
+            goals.at_least(f"coverage, {rows[-1][0]}", told["coverage"], 0.94, "")
+            goals.at_most(f"coverage, {rows[-1][0]}", told["coverage"], 0.98, "")
     table("Coverage of 95 % intervals", ["cell", "all slopes", "worst", "error", "length", "unsettled", "runs"], rows)
 
 
@@ -138,24 +159,34 @@ def sizes(goals, runs):
 
 def beside_peers(goals, runs):
     """Compare errors with those of the fit without privacy, and with those of peers."""
-    rows, names = [], ["lapwing", "AdaSSP", "sums with ridge", "diffprivlib"]
+    rows, names = [], ["lapwing", "AdaSSP", "sums with ridge", "objective perturbation", "diffprivlib"]
     for model, cell, bound in EXACT:
         told = errors(model, cell, runs)
-        named = f"{model}, {cell[0]}" + (f", {cell[4]} events" if cell[4] else "")
+        named = f"{model}, {cell[0]}, epsilon {cell[3]}" + (f", {cell[4]} events" if cell[4] else "")
         rows.append([named, *(f"{told[one]:.2f}" if one in told else "-" for one in names)])
-        goals.at_most(f"error over the non-private fit's, {named}", told["lapwing"], bound)
+        if bound is not None:
+            goals.at_most(f"error over the non-private fit's, {named}", told["lapwing"], bound)
         best = min((one for name, one in told.items() if name != "lapwing"), default=None)
         if best is not None and best > 2:
             goals.at_most(f"error over the best peer's, {named}", told["lapwing"] / best, 0.5)
-    table(f"Error over the fit without privacy's, n 100,000, d 5, epsilon 1, {runs} runs", ["model", *names], rows)
+    table(f"Error over the fit without privacy's, n 100,000, d 5, {runs} runs", ["model", *names], rows)
 
 
 def over_time(goals):
     """Compare dashboards with the binary tree and the best dense factorisation."""
     tree = dashboards.errors(RootOfSumming(releases=1000))[0] / dashboards.binary_tree(1000)[0]
-    dense = dashboards.errors(RootOfSumming(releases=120))[0] / dashboards.best_dense(120)[0]
+    ours = dashboards.errors(RootOfSumming(releases=120))[0]
+    dense, least = ours / dashboards.best_dense(120)[0], ours / dashboards.least_largest(120)[0]
+    print(f"\nLargest error at 120 releases, of the least that any factorisation can have: {least:.3f}")
     goals.at_most("largest error at 1,000 releases, of the binary tree's", tree, 0.35)
     goals.at_most("largest error at 120 releases, of the best dense factorisation's", dense, 1.04)
+
+
+def seconds(call):
+    """Return the processor time of a call."""
+    begun = clock()
+    call()
+    return clock() - begun
 
 
 def time_of_rounds(goals, rows):
@@ -171,10 +202,7 @@ def time_of_rounds(goals, rows):
             )
             every = [*names, "y"]
             sums = ", ".join(f"sum({a}::double * {b})" for k, a in enumerate(every) for b in every[k:])
-            database.execute(f"select {sums} from people").fetchall()  # noqa: S608 - ours
-            begun = clock()
-            database.execute(f"select {sums} from people").fetchall()  # noqa: S608 - ours
-            plain = clock() - begun
+            plain = min(seconds(lambda: database.execute(f"select {sums} from people").fetchall()) for _ in range(4))  # noqa: S608 - ours
         bounded = "\n".join(f'{name} = {{ type = "integer", low = 0, high = 1024 }}' for name in names)
         (place / "lapwing.toml").write_text(
             '[populations.all]\nperson_key = "id"\nbudget = { rho = "10" }\n[populations.all.tables.people]\n'
@@ -185,10 +213,11 @@ def time_of_rounds(goals, rows):
         )
         with lw.create(place) as workspace:
             clinic = workspace.session()
-            clinic.ask(lw.count("people"), rho="0.001")
-            begun = clock()
-            clinic.regress("people", f"y ~ {' + '.join(names)}", rho=1)
-            ours = clock() - begun
+            clinic.regress("people", "y ~ x1", where="x0 < 2", rho="0.001")  # modules and the database are loaded
+            formula = f"y ~ {' + '.join(names)}"
+            ours = min(
+                seconds(lambda rho=rho: clinic.regress("people", formula, rho=rho)) for rho in ("1", "1.1", "1.2")
+            )
     print(f"\nFive rounds of 20 columns on {rows:,} rows: {ours:.2f} s; one scatter matrix in SQL: {plain:.2f} s")
     goals.at_most(f"five rounds of 20 columns on {rows:,} rows, of one scatter in SQL", ours / plain, 3)
 
@@ -197,7 +226,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--only", choices=["coverage", "sizes", "peers", "dashboards", "time"])
+    parser.add_argument("--only", nargs="*", choices=["coverage", "sizes", "peers", "dashboards", "time"])
     options = parser.parse_args()
     goals = Goals()
     parts = {
@@ -208,7 +237,7 @@ def main():
         "time": lambda: time_of_rounds(goals, options.rows),
     }
     for name, part in parts.items():
-        if options.only in {None, name}:
+        if not options.only or name in options.only:
             part()
     goals.close()
 

@@ -198,7 +198,8 @@ def loaded(path: Path) -> Iterator[tuple[psutil.Process, str]]:
                 "age bigint, sex bigint, region bigint, score bigint)"
             )
             text = f"{folder}/events.csv"
-            duckdb.execute(f"COPY (FROM read_parquet('{path}')) TO '{text}' (HEADER false)").fetchall()
+            with duckdb.connect() as copying:
+                copying.execute(f"COPY (FROM read_parquet('{path}')) TO '{text}' (HEADER false)").fetchall()
             with admin.cursor().copy("copy events from stdin (format csv)") as copy, Path(text).open("rb") as lines:
                 while block := lines.read(1 << 20):
                     copy.write(block)

@@ -153,12 +153,14 @@ def conditions(number: int) -> list[str]:
 
 
 def thousand(engine: Spark, rows: int) -> tuple[Callable[[], object], str]:
-    """Return a thousand conditions beyond the memory of bitmaps, and the one GROUP BY that a person would write."""
+    """Return a thousand conditions beyond the memory of bitmaps, and the one GROUP BY that a person would write.
+
+    How many rows there are is read once for a version of the data; of conditions nothing is kept.
+    """
     asked = [plan(lw.count("patients", where), CLINIC).aggregate for where in conditions(1_000)]
-    engine._bitmap_memory = rows  # noqa: SLF001 - too little for bitmaps
 
     def ask() -> object:
-        engine.__dict__.pop("_cohorts", None)
+        engine._bitmap_memory = rows  # noqa: SLF001 - too little for bitmaps
         return [one.open_for_release() for one in engine.numbers(asked, versions={"patients": 1})]
 
     return ask, "SELECT age, sex, site, COUNT(*) FROM patients GROUP BY age, sex, site"

@@ -310,7 +310,8 @@ def make_worlds(folder: Path) -> str:
     for name, rows in (("early", 20_000), ("late", 120_000)):
         file = folder / f"{name}.parquet"
         select = f"select i as patient_id, (hash(i) % 100)::integer as age from range({rows}) t(i)"  # noqa: S608 - ours
-        duckdb.sql(f"copy ({select}) to '{file}' (format parquet)")
+        with duckdb.connect() as made:
+            made.execute(f"copy ({select}) to '{file}' (format parquet)")
     lw.create(folder, "".join(WORLDS.format(name=name) for name in ("early", "late"))).close()
     return open_door(folder, tick="0.1")
 

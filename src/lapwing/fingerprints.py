@@ -12,13 +12,13 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from lapwing.engines.stored_columns import same_relation
-from lapwing.sources import Source, inside_of, place_of, share_data
+from lapwing.sources import Source, files_below, inside_of, place_of, share_data
 from lapwing.vocabulary.codec import from_text, stored, to_text
 from lapwing.vocabulary.errors import RegistrationError, SettingsError
 from lapwing.vocabulary.lifetime import LockedFile
@@ -52,9 +52,10 @@ class KnownData:
 
     def owner(self, population: str, signs: Collection[tuple[str, ...]], folder: Path) -> str | None:
         """Return another population that is known by one of these signs, or by a place that holds the same data."""
-        others = [(name, seen) for name, seen in self.seen.items() if name != population]
+        others, below = [(name, seen) for name, seen in self.seen.items() if name != population], cache(files_below)
         return next(
-            (name for name, seen in others if any(share_data(*pair, folder) for pair in product(seen, signs))), None
+            (name for name, seen in others if any(share_data(*pair, folder, below) for pair in product(seen, signs))),
+            None,
         )
 
 

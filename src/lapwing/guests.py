@@ -14,6 +14,7 @@ VERBS = {
     "preview_dashboard": "lapwing.analyses.dashboard",
     "preview_compare": "lapwing.analyses.compare",
     "preview_survival": "lapwing.analyses.survival",
+    "preview_rows_a_person": "lapwing.analyses.rows_a_person",
     "rows_a_person": "lapwing.analyses.rows_a_person",
     "survival": "lapwing.analyses.survival",
     "certify": "lapwing.publishing.certificate",
@@ -55,7 +56,9 @@ STATISTICS = {
 """What people call on a session, and the builder of the question that they mean."""
 
 
-ONLY_ASKING = frozenset({"compare", "preview_compare", "preview_survival", "rows_a_person", "survival"})
+ONLY_ASKING = frozenset(
+    {"compare", "preview_compare", "preview_survival", "survival", "preview_rows_a_person", "rows_a_person"}
+)
 """Verbs that ask one question, and compute the rest from its answer: a session at a distance has these."""
 
 STUDIES = frozenset({"graph", "k_means", "principal_components", "decision_tree", "sample_count", "train"})

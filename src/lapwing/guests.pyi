@@ -23,6 +23,7 @@ class AskingGuests:
     compare = _compare.compare
     preview_compare = _compare.preview_compare
     preview_survival = _survival.preview_survival
+    preview_rows_a_person = _rows.preview_rows_a_person
     rows_a_person = _rows.rows_a_person
     survival = _survival.survival
     decision_tree = _trees.decision_tree

@@ -8,8 +8,10 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Any, ClassVar, Final, TypeAlias
 from urllib.parse import unquote
 
@@ -358,10 +360,36 @@ def place_of(source: Source, folder: Path) -> tuple[str, ...]:
     return source.place(folder)
 
 
-def share_data(one: tuple[str, ...], other: tuple[str, ...], folder: Path) -> bool:
-    """Say whether two identities of places stand for the same data: one is inside of the other, or they are one file.
+def files_below(path: str) -> frozenset[tuple[int, int]]:
+    """Return which files are at a path, or in the folder there and below it, by what the disk knows them by.
+
+    Those in a folder of which Spark reads no rows are left out (`_SUCCESS`).
+    """
+    found, seen = set[tuple[int, int]](), set[tuple[int, int]]()
+    left = [path]
+    while left:
+        here = left.pop()
+        with suppress(OSError):  # it is not there, or elsewhere
+            stat = os.stat(here)  # noqa: PTH116 - of thousands of files
+            known = stat.st_dev, stat.st_ino
+            if not S_ISDIR(stat.st_mode):
+                found.add(known)
+            elif known not in seen:  # a link may lead back
+                seen.add(known)
+                left += [entry.path for entry in os.scandir(here) if entry.name[:1] not in "_." or "=" in entry.name]
+    return frozenset(found)
+
+
+def share_data(
+    one: tuple[str, ...],
+    other: tuple[str, ...],
+    folder: Path,
+    below: Callable[[str], frozenset[tuple[int, int]]] = files_below,
+) -> bool:
+    """Say whether two identities of places stand for the same data: one is inside of the other, or a file is in both.
 
     A file that has two names (hard links) is one file, as long as it is there; a folder holds all that is below it.
+    `below` is `files_below`, which may remember what it found where many places are compared.
 
     >>> share_data(("file", "../data"), ("file", "../data/a.parquet"), Path("/srv/clinic"))
     True
@@ -376,10 +404,7 @@ def share_data(one: tuple[str, ...], other: tuple[str, ...], folder: Path) -> bo
     shorter, longer = sorted((path.rstrip("/") + "/" for path in paths), key=len)
     if longer.startswith(shorter):
         return True
-    try:
-        return Path(paths[0]).samefile(paths[1])
-    except OSError:  # one of them is not there, or elsewhere
-        return False
+    return not below(paths[0]).isdisjoint(below(paths[1]))
 
 
 def inside_of(source: Source) -> str:

@@ -115,6 +115,7 @@ def test_refusals_come_before_the_charge(clinic, budget) -> None:
         ({"outcome": "ill", "by": "arm", "method": "anova"}, "is unknown"),
         ({"outcome": "note", "by": "arm"}, "neither numbers nor declared values"),
         ({"outcome": "nothing", "by": "arm"}, "no column"),
+        ({"outcome": "ill", "by": "Ill"}, "compared by itself"),
         ({"outcome": "ill", "by": "nothing"}, "no column"),
     ):
         for verb in (clinic.preview_compare, clinic.compare):
@@ -123,6 +124,9 @@ def test_refusals_come_before_the_charge(clinic, budget) -> None:
     for grid in ([5], [5, 5], [9, 3], range(2000)):
         with pytest.raises(ParameterError, match="grid"):
             clinic.survival("patient", time="days", event="died", grid=grid, **offer(budget))
+    for verb in (clinic.preview_survival, clinic.survival):
+        with pytest.raises(BadQuestionError, match="neither true nor false"):
+            verb("patient", time="days", event="kind", grid=[0, 9], **offer(budget))
     for assumed in ({"people": (5,)}, {"people": (5, 5), "shares": (0.1, 2)}, {"people": (1, 5), "shares": (0.1, 0.2)}):
         with pytest.raises(ParameterError):
             clinic.preview_compare("patient", "ill", by="arm", assume=assumed, **offer(budget))
@@ -173,7 +177,7 @@ def test_time_may_be_a_real_number_and_the_preview_says_the_price(clinic, budget
 
 
 def test_no_interval_leaves_what_can_be(clinic, budget) -> None:
-    same = clinic.compare("patient", "ill", by="ill", **offer(budget))
+    same = clinic.compare("patient", "(ill)", by="ill", **offer(budget))
     assert same.interval("0.9999").low == -1
     ends = [one.interval("0.9999") for one in same.groups]
     assert (ends[0].low, ends[1].high) == (0, 1)

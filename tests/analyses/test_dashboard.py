@@ -271,7 +271,7 @@ REFUSED = [
     ({"every": "moon"}, "is no period; write one of day, week, month, quarter, year"),
     ({"releases": 0}, "out of range"),
     ({"releases": 200}, "is declared until 2030-12-31"),
-    ({"period": "kind"}, "those of days or numbers"),
+    ({"period": "kind"}, "no column of days"),
     ({"period": "unheard"}, "unheard"),
     ({"period": 7}, "is no column; name the column with the day"),
     ({"name": ""}, "is no name of a dashboard"),

@@ -8,9 +8,13 @@ import pyarrow as pa
 import pytest
 
 from lapwing.accounting.filters.charge import SingleRelease
+from lapwing.analyses.formula import read_formula
 from lapwing.analyses.regress import asked_regression
+from lapwing.analyses.regression_design import read_design
 from lapwing.analyses.simulated_draws import draws_from
 from lapwing.ledger.replay import verify
+from lapwing.queries.catalogue.column import Category, Column, Date, Integer
+from lapwing.queries.catalogue.population import Population, Table
 from lapwing.rounds import RoundReader
 from lapwing.vocabulary.errors import (
     BadQuestionError,
@@ -19,7 +23,7 @@ from lapwing.vocabulary.errors import (
     ParameterError,
     RequestConflictError,
 )
-from lapwing.vocabulary.guarantee import Adjacency, ConcentratedDP
+from lapwing.vocabulary.guarantee import Adjacency, ConcentratedDP, PrivacyUnit
 from session.clinic import Broken, door, new_ledger, population, same_ledger
 from session.real_tables import Tables, visits
 
@@ -191,7 +195,7 @@ def test_rows_are_read_once_for_all_rounds_and_anew_for_a_version_that_is_new(ri
 
 BLANK = {"age": None, "sex": "M", "survivor": True}
 REFUSED = {
-    "city is text": ("bmi ~ city", {}, "'city' holds no numbers"),
+    "city is text": ("bmi ~ city", {}, "'city' holds text"),
     "no formula": ("bmi", {}, "one ~"),
     "two tildes": ("bmi ~ age ~ sex", {}, "one ~"),
     "an empty term": ("bmi ~ age + ", {}, "is empty"),
@@ -209,7 +213,7 @@ REFUSED = {
     "a logistic model of numbers": ("bmi ~ age", {"model": "logistic"}, "more than two values"),
     "a linear model of two values": ("survivor ~ age", {}, "two values"),
     "a poisson model of reals": ("bmi ~ age", {"model": "poisson"}, "counts"),
-    "an outcome that is a category": ("sex ~ age", {}, "is a category"),
+    "an outcome that is a category": ("sex ~ age", {}, "is a category of 2.*write model='logistic'"),
     "one sex": ("bmi ~ age + sex", {"where": "sex = 'F'"}, "leaves one value of 'sex'"),
     "one truth": ("bmi ~ age:survivor", {"where": "survivor and age > 3"}, "leaves one value of 'survivor'"),
     "one age": ("bmi ~ age", {"where": "age = 50 and sex = 'M'"}, "leaves one value of 'age'"),
@@ -224,6 +228,31 @@ def test_what_cannot_be_fitted_is_refused_before_the_charge(rich, case) -> None:
     with pytest.raises(BadQuestionError, match=match):
         rich.regress("patients", formula, rho="0.001", **words)
     assert not rich.ledger.bookings("clinic", at_most=9)
+
+
+@pytest.mark.one_budget("the catalogue alone refuses")
+@pytest.mark.parametrize(
+    ("formula", "match"),
+    [
+        ("y ~ free", "'free' has no declared bounds, so that one person could move the fit"),
+        ("free ~ x", "'free' has no declared bounds"),
+        ("y ~ x + only", "'only' has one declared value"),
+        ("y ~ x:born", "'born' holds days, and a formula has numbers"),
+        ("y ~ x:many + many", "62 columns in a regression.*more than 50; name fewer"),
+    ],
+)
+def test_columns_that_no_fit_can_have_are_refused_by_name(formula, match) -> None:
+    columns = (
+        Column(name="x", type=Integer(low=0, high=9)),
+        Column(name="y", type=Integer(low=0, high=9)),
+        Column(name="free", type=Integer()),
+        Column(name="only", type=Category(values=("a",))),
+        Column(name="born", type=Date()),
+        Column(name="many", type=Category(values=tuple(f"v{i}" for i in range(32)))),
+    )
+    people = Population(name="all", unit=PrivacyUnit(person_key="id"), tables=(Table(name="people", columns=columns),))
+    with pytest.raises(BadQuestionError, match=match):
+        read_design("people", read_formula(formula), "linear", None, people)
 
 
 def test_words_that_are_wrong_are_refused_before_the_charge(rich) -> None:
@@ -292,6 +321,9 @@ def test_a_preview_says_what_it_would_cost_and_tell(rich) -> None:
         for share in ("0.02", "0.5")
     )
     assert (rare.assumed.doubtful, rare.assumed.hopeless, common.assumed.doubtful) == (True, False, False)
+    events = {"people": 1000, "events": "0.3"}
+    cheap = rich.preview_regress("patients", "survivor ~ age", model="logistic", rho="5", assume=events)
+    assert "few events, so name no rare group" in dict(cheap.facts())["expected"], "no price buys it"
     spread, sd = 2.0, {"age/10": 1.73, "sex[M]": 0.5, "survivor": 0.48}
     told = rich.preview_regress("patients", FORMULA, rho="0.1", assume={"people": 0.9 * PEOPLE}).half_width
     found = rich.regress("patients", FORMULA, rho="0.1")

@@ -63,6 +63,26 @@ def test_a_condition_counts_the_rows_it_leaves_and_four_times_the_usual_number(c
     assert found.spans == ((1, 1), (2, 2), (3, 4), (5, 8), (9, 16), (17, 20))
 
 
+def test_a_preview_has_the_price_and_the_error_and_is_free(clinic, budget) -> None:
+    before, preview = str(clinic.budget()), clinic.preview_rows_a_person("visits", up_to=9, **budget.of("0.4"))
+    assert preview.affordable
+    assert preview.margin["answer"] is not None
+    assert str(clinic.budget()) == before
+    found = clinic.rows_a_person("visits", up_to=9, **budget.of("0.4"))
+    assert str(found.answer.price) == str(preview.price)
+    told = found.to_dict(also=[6])
+    assert [one["people"] for one in told["spans"]] == [row.cells["answer"].value for row in found.answer.rows]
+    assert 6 in [one["max_rows"] for one in told["cuts"]]
+
+
+def test_a_cut_number_names_the_table_that_says_how_much(clinic, budget) -> None:
+    cut = clinic.ask(lw.count_rows("visits"), **budget.of("0.3"))
+    assert (cut.asked.cut_table, cut.to_dict()["cut_table"]) == ("visits", "visits")
+    assert 'rows_a_person("visits")' in dict(cut.facts())["cut"]
+    whole = clinic.ask(lw.count("visits"), **budget.of("0.3"))
+    assert (whole.asked.cut_table, dict(whole.facts())["cut"]) == (None, None)
+
+
 def test_a_number_of_rows_is_at_least_two(clinic) -> None:
     with pytest.raises(ParameterError, match="up_to"):
         clinic.rows_a_person("visits", up_to=1, within=60)

@@ -54,6 +54,38 @@ class Watched(DuckDBBench):
         return super()._fetched(statement, fetch)
 
 
+# In the order of their bytes, which is that of no language; of UTF-16 it would be another one.
+TEXTS = [
+    "",
+    " ",
+    "A",
+    "Z",
+    "a",
+    "a ",
+    "ab",
+    "b",
+    "e\u0301",
+    "z",
+    "\x7f",
+    "\xdf",
+    "\xe9",
+    "\ue000",
+    "\uffff",
+    "\U00010000",
+]
+
+
+@pytest.mark.parametrize("name", [name for name in ENGINES if name != "rows"])
+def test_texts_are_told_apart_by_their_bytes_where_they_are_halved(name, request) -> None:
+    rows = [patient(100 * i + n, city=text) for i, text in enumerate(TEXTS) for n in range(i + 1)]
+    with ENGINES[name](CLINIC, request) as bench:
+        bench._bitmap_memory = 1
+        bench.load({**EMPTY, "patients": [*rows, patient(9999), patient(9998, city="az"), patient(9997, city="\xff")]})
+        asked = [plan(ask.count("patients", ask.col("city") == text), CLINIC).aggregate for text in TEXTS]
+        asked.append(plan(ask.count("patients", ~ask.col("city").is_in(TEXTS)), CLINIC).aggregate)
+        assert numbers(bench, asked) == [*range(1, len(TEXTS) + 1), 2]
+
+
 @pytest.mark.parametrize("name", [name for name in ENGINES if name != "rows"])
 @pytest.mark.parametrize("population", [CLINIC, TEXT_KEYS], ids=["integer keys", "text keys"])
 @pytest.mark.parametrize("memory", [BITMAP_MEMORY, 1], ids=["bitmaps", "by cells"])

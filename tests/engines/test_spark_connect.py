@@ -3,11 +3,17 @@
 The contract of engines is held to it in `tests/contracts/test_engine.py`.
 """
 
+import asyncio
 import io
 import logging
+import os
 import socket
+import ssl
+import subprocess
+import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 
 import pyarrow.parquet as pq
@@ -15,6 +21,7 @@ import pytest
 from pyspark.logger import PySparkLogger
 
 import lapwing as lw
+from doors.server.certificates import make_certificate
 from engines.cancelling import cancel_one_of_two
 from engines.test_spark import COLUMNS, DATA, QUESTIONS, counted, filled_up, in_folders, in_lines, patients
 from lapwing.engines import spark as driver
@@ -23,7 +30,7 @@ from lapwing.engines.spark import Spark, SparkTable
 from lapwing.engines.spark_connect import RemoteSpark, session_at
 from lapwing.queries.catalogue.column import Column, Integer
 from lapwing.queries.catalogue.population import KeyType, RowsPerPerson
-from lapwing.vocabulary.errors import EngineError, ParameterError, RegistrationError
+from lapwing.vocabulary.errors import EngineError, ParameterError, RegistrationError, UnansweredError
 from workspace.test_databases import PEOPLE, ROWS, settings
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*RETRIES_EXCEEDED")
@@ -108,7 +115,10 @@ def test_tables_come_from_files_catalogues_and_frames_over_spark_connect(spark, 
     spark.createDataFrame(DATA).write.saveAsTable("connected", mode="overwrite")
     for source in (tmp_path / "people.parquet", SparkTable(table="connected"), spark_remote.createDataFrame(DATA)):
         with Spark(OVER, {"patients": source}, spark_remote) as engine:
-            assert {where: counted(engine, OVER, where) for where in QUESTIONS} == QUESTIONS
+            asked = QUESTIONS if isinstance(source, SparkTable) else ("bmi > 21", "seen < '1582-10-11'")
+            assert {where: counted(engine, OVER, where) for where in asked} == {
+                where: QUESTIONS[where] for where in asked
+            }
     assert spark_remote.range(3).count() == 3, "the session that was given goes on"
 
 
@@ -122,6 +132,82 @@ def test_keys_of_which_spark_makes_one_are_refused_over_spark_connect(made, spar
     told = "read the person keys 7 and 007 as one|reads 7 and 007 as one|reads the person keys|holds the person key"
     with pytest.raises(RegistrationError, match=told):
         Spark(patients(key_type=kind), {"patients": source}, spark_remote)
+
+
+@contextmanager
+def behind_tls(server: str, certificate, private):
+    """Give the port of a proxy that takes TLS, and hears what a client says inside."""
+    heard, loop = bytearray(), asyncio.new_event_loop()
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, private)
+    context.set_alpn_protocols(["h2"])
+
+    async def carry(reader, writer, note) -> None:
+        with suppress(OSError):
+            while data := await reader.read(2**16):
+                note(data)
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+
+    async def take(reader, writer) -> None:
+        other_reader, other_writer = await asyncio.open_connection("127.0.0.1", int(server.rpartition(":")[2]))
+        await asyncio.gather(carry(reader, other_writer, heard.extend), carry(other_reader, writer, len))
+
+    listening = loop.run_until_complete(asyncio.start_server(take, "127.0.0.1", 0, ssl=context))
+    serving = threading.Thread(target=loop.run_forever, daemon=True)
+    serving.start()
+    try:
+        yield listening.sockets[0].getsockname()[1], heard
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        serving.join()
+        listening.close()
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        loop.run_until_complete(asyncio.sleep(0))
+        loop.close()
+
+
+ASKED_OVER_TLS = """
+import sys
+from lapwing.engines import spark_connect
+
+spark_connect._TRIES = 2
+try:
+    print("counted", spark_connect.session_at("clinic", sys.argv[1]).range(3).count())
+except Exception as refused:
+    print("refused", refused)
+"""
+
+
+@pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "not trusted"])
+def test_over_tls_a_server_is_asked_whose_certificate_is_trusted_and_gets_its_token_and_no_other(
+    trusted, spark_server, tmp_path
+) -> None:
+    certificate, private = make_certificate(tmp_path)
+    token = tmp_path / "token"
+    token.write_text("hunter2")
+    token.chmod(0o600)
+    with behind_tls(spark_server, certificate, private) as (port, heard):
+        address = f"sc://localhost:{port}/;use_ssl=true;token_file={token}"
+        roots = {"GRPC_DEFAULT_SSL_ROOTS_FILE_PATH": str(certificate)} if trusted else {}
+        # gRPC reads once in a process whom it trusts.
+        told = subprocess.run(
+            [sys.executable, "-c", ASKED_OVER_TLS, address],
+            env={**os.environ, **roots, "PYTHONPATH": os.pathsep.join(sys.path)},
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=180,
+        )
+    if trusted:
+        assert told.stdout == "counted 3\n"
+        assert b"Bearer hunter2" in heard
+    else:
+        assert told.stdout.startswith("refused")
+        assert heard == b""
+    assert "hunter2" not in told.stdout + told.stderr
 
 
 def test_a_server_that_refuses_a_setting_is_refused(spark_remote, monkeypatch) -> None:
@@ -261,6 +347,31 @@ def test_a_spark_server_that_is_lost_in_the_middle_costs_once(
             else:
                 assert isinstance(came[0], EngineError)
                 assert (came[0].__context__, came[0].__cause__) == (None, None)
+
+
+@pytest.mark.one_budget("what is charged is asked; how it is counted does not matter to a question that is stopped")
+@pytest.mark.parametrize("connect", [False, True], ids=["in this process", "over Spark Connect"])
+def test_a_question_that_is_stopped_keeps_its_charge_and_nothing_is_lost_but_its_answer(
+    connect, spark, spark_server, quick_path
+) -> None:
+    spark.createDataFrame(ROWS).write.saveAsTable("workspace_relayed", mode="overwrite")
+    spark.sql(SLOW)
+    remote = f', remote = "{spark_server}"' if connect else ""
+    lw.create(quick_path, settings(f'{{ spark = "default.slow_people"{remote} }}')).close()
+    with lw.open(quick_path, analyst="ana") as clinic, ThreadPoolExecutor(1) as pool:
+        clinic.ask(lw.count("patients"), epsilon=1)  # opens the tables
+        before = clinic.budget().left
+        asked = pool.submit(clinic.ask, lw.count("patients", "sex = 'M'"), epsilon=20, key="once")
+        while not spark.sparkContext.statusTracker().getActiveJobsIds():
+            time.sleep(0.01)
+        clinic.cancel()
+        with pytest.raises(EngineError):
+            asked.result(120)
+        assert before - clinic.budget().left == 20
+        with pytest.raises(UnansweredError):
+            clinic.ask(lw.count("patients", "sex = 'M'"), epsilon=20, key="once")
+        assert abs(clinic.ask(lw.count("patients", "sex = 'F'"), epsilon=20).value - PEOPLE // 2) <= 3
+        assert before - clinic.budget().left == 40
 
 
 def test_a_server_that_is_not_there_is_said_when_it_is_opened(monkeypatch) -> None:

@@ -171,6 +171,8 @@ OPERATIONS = {
     "synthesize much": lambda s, p: s.synthesize("patients", WIDE, up_to=3, **p),
     "certify": certify,
     "regress": lambda s, p: s.regress("patients", "bmi ~ age/10 + sex + survivor", **p),
+    "regress a truth": lambda s, p: s.regress("patients", "survivor ~ age + sex:bmi", model="logistic", **p),
+    "regress a count": lambda s, p: s.regress("visits", "ward ~ kind", model="poisson", **p),
     "compare": lambda s, p: s.compare("patients", "bmi", by="sex", **p),
     "compare ranks": lambda s, p: s.compare("patients", "age", by="sex", method="rank", **p),
     "survival": lambda s, p: s.survival(
@@ -207,7 +209,7 @@ OPERATIONS = {
     ),
 }
 
-GAUSSIAN = {"regress"}
+GAUSSIAN = {"regress", "regress a truth", "regress a count"}
 """What no pure budget pays for."""
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from dataclasses import replace
 
 import pytest
 from markupsafe import Markup, escape
@@ -83,6 +84,16 @@ def test_amounts_that_are_all_below_zero_have_zero_on_their_scale() -> None:
         numbers(draw_panel(panel, "t"), *one) for one in (("c-fill", "x", "width"), ("t-strong-s", "x", "y"))
     )
     assert all(at > left + width for (left, width), (at, _) in zip(bars, words, strict=True)), "no number is on its bar"
+
+
+def test_a_period_that_was_not_over_stands_apart_and_is_no_fall() -> None:
+    values = [40.0, 42.0, 41.0, 3.0]
+    panel = Panel("n", ["2021", "2022", "2023", "2024"], values, values, values, from_zero=True, over_time=True)
+    whole, apart = draw_panel(panel, "n"), draw_panel(replace(panel, unfinished=("2024",)), "n")
+    (longer,), (shorter,) = (re.findall(r'd="([^"]*)" class="c-line"', one) for one in (whole, apart))
+    assert longer.count("L") == shorter.count("L") + 1
+    assert (apart.count("c-soon"), apart.count("c-no"), apart.count(">incomplete<")) == (1, 1, 1)
+    assert (whole.count("c-soon"), whole.count("incomplete")) == (0, 0)
 
 
 def test_rows_without_a_day_have_no_place_in_time() -> None:

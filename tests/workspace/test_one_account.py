@@ -157,7 +157,13 @@ def test_places_that_only_look_like_one_are_two(folder) -> None:
     for one, other in (
         ('{ spark = "./wards" }', '"wards2/a.parquet"'),
         (in_duckdb("c.duckdb"), in_duckdb("c.duckdb", "x")),
+        ('{ spark = "./beds" }', '{ spark = "./rooms" }'),
     ):
+        (folder / "beds").mkdir(exist_ok=True)
+        (folder / "rooms").mkdir(exist_ok=True)
+        (folder / "beds" / "_SUCCESS").touch()
+        (folder / "rooms" / "_SUCCESS").unlink(missing_ok=True)
+        (folder / "rooms" / "_SUCCESS").hardlink_to(folder / "beds" / "_SUCCESS")
         assert read_settings(folder, population("a", one) + population("b", other))
 
 
@@ -175,16 +181,24 @@ def test_places_that_only_look_like_one_are_two(folder) -> None:
         (on_server("postgresql://h/c"), on_server("postgresql://h/c")),
         ('{ spark = "ehr.people" }', '{ spark = "EHR.people" }'),
         ('{ spark = "./north.parquet" }', '"north.parquet"'),
+        ('{ spark = "./linked" }', '"wards/a.parquet"'),
+        ('{ spark = "./linked" }', '{ spark = "./wards" }'),
     ],
     ids=[
         *("path", "link", "hard-link", "spark-folder", "file-in-spark-folder", "spark-address"),
-        *("duckdb", "postgres", "spark", "spark-files"),
+        *("duckdb", "postgres", "spark", "spark-files", "hard-link-in-spark-folder", "hard-link-in-two-spark-folders"),
     ],
 )
 def test_one_place_in_two_spellings_is_one_place(folder, one, other) -> None:
     (folder / "sub").mkdir()
     (folder / "link.csv").symlink_to(folder / "north.csv")
     (folder / "hard.csv").hardlink_to(folder / "north.csv")
+    for place in (folder / "wards", folder / "linked" / "day=1"):
+        place.mkdir(parents=True)
+        (place / "_SUCCESS").touch()
+    (folder / "wards" / "a.parquet").write_bytes(b"rows")
+    (folder / "linked" / "day=1" / "b.parquet").hardlink_to(folder / "wards" / "a.parquet")
+    (folder / "linked" / "day=1" / "back").symlink_to(folder / "linked")
     with pytest.raises(SettingsError, match="table of population 'a' too"):
         lw.create(folder, population("a", one) + population("b", other))
     assert read_settings(folder, population("a", one) + population("b", '"south.csv"'))

@@ -71,6 +71,9 @@ print.lw_answer <- function(x, ...) {
   if (length(x$cut)) {
     cat("cut     ", paste(x$cut, collapse = ", "), ": a bound of rows or groups may have left rows out; ",
       "the bounds are about noise only\n", sep = "")
+    if (!is.null(x$cut_table)) {
+      cat("        lw_rows_a_person(session, \"", x$cut_table, "\", ...) says how much, for the price of a count\n", sep = "")
+    }
   }
   cat("cost    ", if (x$free) "nothing, it was asked before" else price_text(x$price), "\n", sep = "")
   if (!is.null(x$receipt)) cat("receipt ", x$receipt, "\n", sep = "")

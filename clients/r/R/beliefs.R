@@ -54,7 +54,8 @@ believe_preview <- function(session, preview) {
     if (any(known > told_amount(wanted$within) * (1 + 1e-9))) disagree("it says an error larger than what was asked for")
   }
   plans <- plans_of(preview$question)
-  for (plan in plans) believe_plan(session, plan, preview$body$question$table)
+  table <- if (is.null(preview$body$question)) preview$body$table else preview$body$question$table
+  for (plan in plans) believe_plan(session, plan, table)
   if (length(plans) == 1L) believe_event(plans[[1L]]$event, preview$price)
   invisible(preview)
 }
@@ -134,6 +135,7 @@ read_answer <- function(session, told, preview, rehearsal = FALSE) {
       stopifnot(is_text(one))
       readable(one)
     }, ""),
+    cut_table = if (is.null(given$cut_table)) NULL else readable(given$cut_table),
     columns = names(preview$margin), keys = vapply(given$keys, readable, ""), free = given$free, rehearsal = rehearsal,
     receipt = if (rehearsal) NULL else receipt_of(given$receipt)
   ))
@@ -142,13 +144,16 @@ read_answer <- function(session, told, preview, rehearsal = FALSE) {
 # Where a budget has a delta, a question can be paid in two ways. One that was paid in the other way before is free, and
 # its answer has the error of that way: it must be the same question but for its noise, and keep what was asked for.
 paid_before <- function(session, told, preview) {
-  without_noise <- function(text) lapply(plans_of(text), function(plan) plan[setdiff(names(plan), "event")])
-  is_same <- is_text(told$question) && identical(without_noise(told$question), without_noise(preview$question))
-  if (!is_same || !told$answer$free) disagree("it answered another question, or at another price")
+  if (!is_text(told$question) || !same_but_for_noise(told$question, preview$question) || !told$answer$free) disagree("it answered another question, or at another price")
   preview$question <- told$question
   preview$price <- price_of(told$answer$price)
   preview$margin <- margins_of(told$answer$margin)
   believe_preview(session, preview)
+}
+
+same_but_for_noise <- function(one, other) {
+  without_noise <- function(text) lapply(plans_of(text), function(plan) plan[setdiff(names(plan), "event")])
+  identical(without_noise(one), without_noise(other))
 }
 
 believe_answer <- function(session, given, preview, rehearsal) {

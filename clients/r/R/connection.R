@@ -83,7 +83,13 @@ call_operation <- function(connection, name, parts = list(), body = NULL, key = 
   until_told(connection, request)
 }
 
-until_told <- function(connection, request) {
+# Read a text, such as rows as CSV; refusals are JSON all the same.
+call_text <- function(connection, name, parts, query) {
+  request <- connection$begin(operations[[name]][1L], path_of(name, parts), list())
+  until_told(connection, do.call(httr2::req_url_query, c(list(request), query)), read_text)
+}
+
+until_told <- function(connection, request, read = read_reply) {
   since <- now()
   lost <- 0L
   busy <- 0L
@@ -98,7 +104,7 @@ until_told <- function(connection, request) {
     }
     connection$state$known <- TRUE
     status <- httr2::resp_status(reply)
-    told <- read_reply(reply, connection$url)
+    told <- if (status == 200L) read(reply, connection$url) else read_reply(reply, connection$url)
     patient <- now() - since < connection$timeout
     if (status == 202L) {
       if (now() - sent >= connection$waits / 2) {
@@ -172,6 +178,17 @@ read_reply <- function(reply, url) {
     list(value = jsonlite::parse_json(text, simplifyVector = FALSE)),
     error = function(failure) NULL
   )
+}
+
+read_text <- function(reply, url) {
+  body <- reply$body
+  if (!is.raw(body) || any(body == as.raw(0L))) {
+    return(NULL)
+  }
+  if (length(body) > most_bytes) refuse("server", paste0("an answer of ", url, " is too large; ask for less at once"))
+  text <- rawToChar(body)
+  Encoding(text) <- "UTF-8"
+  if (validUTF8(text)) list(value = text) else NULL
 }
 
 json_of <- function(body) {

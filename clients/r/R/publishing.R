@@ -1,8 +1,8 @@
 # Publications: many tables of people in one release, each a data frame with its bounds.
 
 lw_preview_publish <- function(session, table, columns, marginals = "all pairs", epsilon = NULL, delta = NULL,
-                               rho = NULL, within = NULL, confidence = NULL) {
-  body <- publication_body(table, columns, marginals, price_body(epsilon, delta, rho, within, confidence))
+                               rho = NULL, within = NULL, confidence = NULL, rows = NULL) {
+  body <- publication_body(table, columns, marginals, price_body(epsilon, delta, rho, within, confidence), rows)
   told <- call_here(session, "preview_publication", body = body)
   preview <- as_told("a publication", {
     stopifnot(is_text(told$means), grepl("^[0-9a-f]{64}$", told$means), is.list(told$sets), length(told$sets) >= 1L)
@@ -23,23 +23,32 @@ lw_preview_publish <- function(session, table, columns, marginals = "all pairs",
   structure(preview, class = "lw_publication_preview")
 }
 
-publication_body <- function(table, columns, marginals, price) {
+publication_body <- function(table, columns, marginals, price, rows = NULL) {
   if (!is_text(table) || !is.character(columns) || !length(columns)) {
     bad_parameter("columns", "are no columns", 'write c("sex", "bins(age, 0, 40, 80)"), with or without names')
   }
-  said <- lapply(seq_along(columns), function(i) {
+  wanted <- if (is_text(marginals)) marginals else unname(lapply(marginals, function(one) as.list(as.character(one))))
+  strata <- if (is.null(rows)) NULL else list(rows = lapply(rows, function(one) whole_number("rows", one)))
+  c(list(table = table, columns = columns_body(columns), marginals = wanted, price = price), strata)
+}
+
+# Columns, bins of them, or conditions, with names where the vector has some.
+columns_body <- function(columns) {
+  if (!is.character(columns) || !length(columns)) {
+    bad_parameter("columns", "are no columns", 'write c("sex", "bins(age, 0, 40, 80)"), with or without names')
+  }
+  lapply(seq_along(columns), function(i) {
     name <- names(columns)[i]
     c(list(by = columns[[i]]), if (!is.null(name) && nzchar(name)) list(name = name))
   })
-  wanted <- if (is_text(marginals)) marginals else unname(lapply(marginals, function(one) as.list(as.character(one))))
-  list(table = table, columns = said, marginals = wanted, price = price)
 }
 
 lw_publish <- function(session, table, columns, marginals = "all pairs", epsilon = NULL, delta = NULL, rho = NULL,
-                       within = NULL, confidence = NULL, non_negative = FALSE, whole = FALSE, key = NULL) {
+                       within = NULL, confidence = NULL, rows = NULL, non_negative = FALSE, whole = FALSE,
+                       key = NULL) {
   preview <- lw_preview_publish(
     session, table, columns, marginals,
-    epsilon = epsilon, delta = delta, rho = rho, within = within, confidence = confidence
+    epsilon = epsilon, delta = delta, rho = rho, within = within, confidence = confidence, rows = rows
   )
   body <- c(preview$body, list(
     non_negative = truth("non_negative", non_negative), whole = truth("whole", whole), means = list(preview$means)

@@ -51,6 +51,8 @@ def loaded_function(told: dict[str, Any]) -> Callable[[Any], Any]:
         return found  # type: ignore[no-any-return]
     space: dict[str, Any] = {alias: importlib.import_module(name) for alias, name in told["imports"].items()}
     exec(compile(told["source"], "<function>", "exec"), space)  # noqa: S102 - the custodian's own function
+    if told["name"] not in space:
+        raise LookupError(f"there is no {told['name']!r} in it")
     return space[told["name"]]  # type: ignore[no-any-return]
 
 

@@ -332,6 +332,8 @@ def _method(session: "AskingSession", table: str, outcome: str, by: str, method:
         )
     if method is not None and method not in METHODS:
         raise ParameterError("method", method, reason="is unknown", remedy=f"write one of {', '.join(METHODS)}")
+    if outcome.strip().casefold() == by.strip().casefold():
+        raise BadQuestionError(f"{outcome} is compared by itself, which tells nothing; name another column after by")
     kind = _column(where, outcome)
     match None if kind is None else kind.type:
         case None | Boolean():
@@ -347,7 +349,6 @@ def _method(session: "AskingSession", table: str, outcome: str, by: str, method:
             )
     if method is not None and method not in possible:
         raise BadQuestionError(f"{outcome} can be compared by {' or '.join(possible)}, and not by {method}")
-    del by
     return method or possible[0]
 
 

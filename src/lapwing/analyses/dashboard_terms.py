@@ -234,7 +234,10 @@ def _plan(question: Question, edges: Sequence[date], period: str | Value, popula
     day: str | Value = period
     table = population.table(question.table)
     many = table.rows is RowsPerPerson.MANY_A_PERSON
-    if many and isinstance(period, str) and any(period.casefold() == one.name.casefold() for one in table.columns):
+    known = [one for one in table.columns if isinstance(period, str) and period.casefold() == one.name.casefold()]
+    if known and not isinstance(known[0].type, Date):
+        raise BadQuestionError(f"{period!r} is no column of days; name the day on which a row counts")
+    if many and known:
         day = first_of(f"{question.table}.{period}", question.where)
     asked = replace(question, by=(*question.by, bins(day, edges)), max_groups=1 if many else None)
     return plan(asked, population)

@@ -21,6 +21,8 @@ from lapwing.vocabulary.guarantee import currency_of
 if TYPE_CHECKING:
     from lapwing.session import AskingSession, Session
 
+_SUMS: Final = 2
+"""Which sums rounds release: what was released with others is never read as these."""
 KIND: Final = ReservationKind(name="regression", if_lost=IfLost.ENDS)
 
 
@@ -43,6 +45,7 @@ class AskedRegression:
             "plan": digest(self.design.plan.canonical),
             "columns": [one.name for one in self.design.columns],
             "rho": str(self.course.rho),
+            "sums": _SUMS,
         }
 
     @property

@@ -15,7 +15,7 @@ from lapwing.analyses.regression_rounds import HALF_RANGE, ColumnGrid
 from lapwing.queries.algebra.aggregate import BoundedRowsPerPerson, DeclaredKey
 from lapwing.queries.algebra.predicate import AllOf, InIntervals, Predicate
 from lapwing.queries.algebra.term import ConstantTerm, Term, bounds, plus
-from lapwing.queries.catalogue.column import Boolean, Category, Column, Integer, Real
+from lapwing.queries.catalogue.column import Boolean, Category, Column, Date, Integer, Real, Text
 from lapwing.queries.catalogue.population import Population
 from lapwing.queries.language.builders import ConditionLike, as_condition
 from lapwing.queries.language.expressions import (
@@ -190,9 +190,12 @@ def _outcome(column: Column, model: str) -> Value:
             return TruthOf(Truth(name))
         case Category(values=values) if model == "logistic" and len(values) == 2:  # noqa: PLR2004 - two of them
             return _is_value(name, values[1], values)
-        case Category():
+        case Category(values=values):
+            two = len(values) == 2  # noqa: PLR2004 - two of them
+            remedy = "write model='logistic'" if two else "let the custodian declare a column that is true or false"
             raise BadQuestionError(
-                f"{column.name!r} is a category; a logistic model wants an outcome of two values, others want numbers"
+                f"{column.name!r} is a category of {len(values)}; a logistic model wants an outcome of two values, "
+                f"others want numbers; {remedy}"
             )
         case _:
             _check_bounds(column)
@@ -201,6 +204,12 @@ def _outcome(column: Column, model: str) -> Value:
 
 def _check_bounds(column: Column) -> None:
     """Refuse numbers without bounds: how far one person could move the fit would have none, either."""
+    if isinstance(column.type, Date | Text):
+        kind = "days" if isinstance(column.type, Date) else "text that is not declared"
+        raise BadQuestionError(
+            f"{column.name!r} holds {kind}, and a formula has numbers, truth values and categories; let the custodian "
+            "declare a column that is computed from it"
+        )
     if isinstance(column.type, Integer | Real) and (column.type.low is None or column.type.high is None):
         raise BadQuestionError(
             f"{column.name!r} has no declared bounds, so that one person could move the fit as far as they like; let "

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, gammaincc, gammaln, ndtr
 
-from lapwing.analyses.regression_rounds import ETA, FAR, RESIDUAL, WHITE, OutcomeLink, link_of
+from lapwing.analyses.regression_rounds import ETA, KNOTS, RESIDUAL, WHITE, OutcomeLink, tables_of
 from lapwing.mechanisms.row_sums import Whole
 from lapwing.vocabulary.frozen import frozen
 
@@ -202,8 +202,8 @@ class LogisticModel(RegressionModel):
 
     def link(self) -> OutcomeLink:
         """Return its tables."""
-        outcome = np.rint(RESIDUAL * self.levels).astype(np.int64)
-        return link_of(self.mean, lambda eta: self.slope(eta) / self.hmax, outcome)
+        means, roots = _logistic_tables()
+        return OutcomeLink(outcome=np.rint(RESIDUAL * self.levels).astype(np.int64), means=means, roots=roots)
 
 
 @frozen()
@@ -229,9 +229,7 @@ class PoissonModel(RegressionModel):
 
     def mean(self, eta: Reals) -> Reals:
         """Return E min(Y, K) = λ·P(Y ≤ K-2) + K·P(Y ≥ K)."""
-        rate, cap = _rates(eta, self.cap), self.cap
-        lower = rate * gammaincc(cap - 1, rate) if cap > 1 else 0.0
-        return np.asarray(lower + cap * (1 - gammaincc(cap, rate)))
+        return _capped_mean(eta, self.cap)
 
     def slope(self, eta: Reals) -> Reals:
         """Return λ·P(Y ≤ K-1)."""
@@ -264,8 +262,8 @@ class PoissonModel(RegressionModel):
     def link(self) -> OutcomeLink:
         """Return its tables."""
         outcome = np.rint(RESIDUAL * np.minimum(self.levels, self.cap) / self.cap).astype(np.int64)
-        largest = self.largest_slope
-        return link_of(lambda eta: self.mean(eta) / self.cap, lambda eta: self.slope(eta) / largest, outcome)
+        means, roots = _poisson_tables(self.cap)
+        return OutcomeLink(outcome=outcome, means=means, roots=roots)
 
     @staticmethod
     def with_best_cap(
@@ -333,6 +331,12 @@ def _rates(eta: Reals, cap: int) -> Reals:
     return np.asarray(np.exp(np.minimum(eta, math.log(cap) + 3)))
 
 
+def _capped_mean(eta: Reals, cap: int) -> Reals:
+    rate = _rates(eta, cap)
+    lower = rate * gammaincc(cap - 1, rate) if cap > 1 else 0.0
+    return np.asarray(lower + cap * (1 - gammaincc(cap, rate)))
+
+
 def _capped_slope(eta: Reals, cap: int) -> Reals:
     rate = _rates(eta, cap)
     return np.asarray(rate * gammaincc(cap, rate))
@@ -340,7 +344,17 @@ def _capped_slope(eta: Reals, cap: int) -> Reals:
 
 @lru_cache(maxsize=64)
 def _largest_knot(cap: int) -> float:
-    return float(_capped_slope(np.arange(-FAR, FAR + 1) / ETA, cap).max())
+    return float(_capped_slope(KNOTS, cap).max())
+
+
+@lru_cache(maxsize=8)
+def _poisson_tables(cap: int) -> tuple[Whole, Whole]:
+    return tables_of(_capped_mean(KNOTS, cap) / cap, _capped_slope(KNOTS, cap) / _largest_knot(cap))
+
+
+@lru_cache(maxsize=1)
+def _logistic_tables() -> tuple[Whole, Whole]:
+    return tables_of(expit(KNOTS), expit(KNOTS) * expit(-KNOTS) / LogisticModel.hmax)
 
 
 def _capped_moments(rate: float, shape: float, cap: int) -> tuple[float, float]:

@@ -24,6 +24,8 @@ _VARIES: Final = 0.5
 """How much scaled columns vary in the direction in which they vary least, where they are not nearly the same."""
 _LEAST_CURVED: Final = {"linear": 1.0, "logistic": 0.25, "poisson": 0.25}
 """How much of the usual curvature there is where there is least: of a rare group in which events are rare, too."""
+_FEW: Final = 300.0
+"""Of fewer people with and without the outcome, a rare group has next to none of either: no fit comes to rest there."""
 _WORDS: Final = {"linear": {"people"}, "logistic": {"people", "events"}, "poisson": {"people", "events"}}
 
 
@@ -39,11 +41,13 @@ class Assumed:
     curvature_unknown: float
     worst_unknown: float
     columns_unknown: float
+    events: float = math.inf
+    """About how many people with the outcome, or without it, tell anything."""
 
     @property
     def doubtful(self) -> bool:
-        """Whether a fit will often say that it did not settle: curvature or columns are mostly noise."""
-        return max(self.worst_unknown, 2 * self.columns_unknown) > 1
+        """Whether a fit will often say that it did not settle: curvature or columns are noise, or events are few."""
+        return max(self.worst_unknown, 2 * self.columns_unknown) > 1 or self.events < _FEW
 
     @property
     def hopeless(self) -> bool:
@@ -77,6 +81,7 @@ def assumed_of(course: Course, assume: Mapping[str, Any]) -> Assumed:
         curvature_unknown=unknown,
         worst_unknown=unknown / _LEAST_CURVED[course.model],
         columns_unknown=0.75 * edge / (_VARIES * people),
+        events=math.inf if course.model == "linear" else information,
     )
 
 
@@ -148,7 +153,9 @@ class RegressionPreview(Forecast):
             if self.assumed.hopeless:
                 told += "; that says nothing, and would be refused"
             elif self.assumed.doubtful:
-                told += "; it may well not settle: offer more, or name fewer columns"
+                few = self.assumed.events < _FEW
+                remedy = "there are few events, so name no rare group" if few else "offer more, or name fewer columns"
+                told += f"; it may well not settle: {remedy}"
         return [
             ("model", f"{self.model}: {self.design.formula}, {several(len(self.design.columns), 'column')}"),
             ("expected", told),

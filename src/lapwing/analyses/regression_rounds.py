@@ -2,12 +2,13 @@
 
 A row holds the columns and, last, the outcome, each as a whole number from 0 to its extent. Everything else here is
 public: declared, or computed from what earlier rounds released and then made whole. So a person's vector is a function
-of that person's row alone, and comes out the same on every engine and machine.
+of that person's row alone, and comes out the same on every engine and machine: it is computed with numbers of the
+machine that are whole and below 2^53, which are exact. Vectors are columns: of all rows at once, a number is an array.
 
 - round A: 1, x, x², y, y², on [-1, 1]: where the columns lie, and how far they reach;
 - round B: the products of (1, x', y') for centred and scaled columns, weighted: how the columns go together;
-- rounds C: at a guess, the gradient x~ψ, the curvature h·x~x~ᵀ and the squared residual ψ², weighted, for columns x~
-  that are white: how to step.
+- rounds C: at a guess, the gradient x~ψ, the curvature (√h x~)(√h x~)ᵀ and the squared residual ψ², weighted, for
+  columns x~ that are white: how to step.
 
 The weight w = k/16 of a person (Mallows) is the largest for which w|x~| is at most a radius. It depends on the columns
 and not on the outcome, so the model remains true of the weighted people.
@@ -16,13 +17,13 @@ Proof: proofs/regression_rounds.md
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 
-from lapwing.mechanisms.row_sums import BoundedSum, WhatRowsAdd, Whole
+from lapwing.mechanisms.row_sums import BESIDE, DIAGONAL, Added, BoundedSum, Reals, WhatRowsAdd, Whole
 from lapwing.vocabulary.frozen import frozen
 
 HALF_RANGE: Final = 2**12
@@ -34,8 +35,8 @@ WHITE: Final = 2**10
 LEVELS: Final = 16
 RESIDUAL: Final = 2**16
 """What stands for a residual at its bound."""
-SLOPE: Final = 2**10
-"""What stands for the largest slope."""
+ROOT: Final = 2**10
+"""What stands for the root of the largest slope."""
 ETA: Final = 2**12
 """What stands for 1 in a linear predictor."""
 FAR: Final = 16 * ETA
@@ -44,10 +45,9 @@ _SHIFT: Final = 16
 _MOST_FACTOR, _MOST_CONSTANT = 2**40, 2**56
 _EXACT: Final = 2**53
 """Whole numbers below this are real numbers of the machine, and so are their sums."""
-_MOST_WHITE: Final = 2**26
-_DIAGONAL, _BESIDE = 128, 181
-"""A matrix is summed as its upper triangle: its diagonal times 128, and the rest times 181, less than √2 of that."""
-_SUM_BITS: Final = 20
+_MOST_WHITE: Final = 2**23
+"""Further than any column that has a weight, and 51 squares of it are below 2^53."""
+_MOST_PREDICTED: Final = 2**40
 _SHARES: Final = (Fraction(5, 100), Fraction(10, 100), Fraction(15, 100), Fraction(20, 100), Fraction(50, 100))
 _OF_GRADIENT, _OF_OTHERS = Fraction(25, 27), Fraction(1, 27)
 """In rounds C, curvature and residual get a 25th of what the gradient gets."""
@@ -64,18 +64,14 @@ def radius_squared(columns: int) -> int:
     return columns * WHITE**2 + 2 * math.isqrt(columns * WHITE**4)
 
 
-def thresholds(radius: int) -> Whole:
-    """Return the largest squared length at which a weight is k/16, for k = 16, 15, ..., 1; `radius` is squared."""
-    return np.array([radius * LEVELS**2 // k**2 for k in range(LEVELS, 0, -1)], np.int64)
+def weights(squared: Reals, radius: int) -> Reals:
+    """Return the largest k up to 16 with k²·squared at most 256·radius, for squared lengths and a squared radius.
 
-
-def weights(squared: Whole, radius: int) -> Whole:
-    """Return k from 0 to 16 with k²·squared at most 256·radius, for squared lengths and a squared radius.
-
-    >>> weights(np.array([100, 101, 400, 10**9]), 100).tolist()
-    [16, 15, 8, 0]
+    >>> weights(np.array([100.0, 101, 400, 1e9, 0]), 100).tolist()
+    [16.0, 15.0, 8.0, 0.0, 16.0]
     """
-    return LEVELS - np.searchsorted(thresholds(radius), squared, side="left")
+    k = np.sqrt(radius * LEVELS**2 / np.maximum(squared, 1.0))
+    return np.asarray(np.floor(np.minimum(k, LEVELS, out=k), out=k))
 
 
 @frozen()
@@ -98,10 +94,6 @@ class ColumnGrid:
         """How far each column reaches from its middle."""
         return self.steps * np.array(self.extents, np.int64)
 
-    def centred(self, rows: Whole) -> Whole:
-        """Return columns around their middle."""
-        return (2 * rows - np.array(self.extents, np.int64)) * self.steps
-
 
 @frozen()
 class Affine:
@@ -114,20 +106,6 @@ class Affine:
     def near(factors: Any, constants: Any) -> "Affine":
         """Return the nearest one to real factors and constants; those that could wrap around are clipped."""
         return Affine(factors=_whole(factors, _MOST_FACTOR), constants=_whole(constants, _MOST_CONSTANT))
-
-    def of(self, centred: Whole) -> Whole:
-        """Return the numbers of each row; where no sum can reach 2^53, real numbers are as exact, and faster."""
-        half = self.constants + 2 ** (_SHIFT - 1)
-        if self._farthest < _EXACT:
-            told = self.factors.T.astype(np.float64) @ centred.T.astype(np.float64) + half[:, None].astype(np.float64)
-            return np.asarray(np.floor(told * 0.5**_SHIFT), np.int64).T
-        return np.asarray((centred @ self.factors + half) >> _SHIFT, np.int64)
-
-    @property
-    def _farthest(self) -> int:
-        """How far a sum, or a part of one, can be from 0 for columns within their range: a public number."""
-        each = HALF_RANGE * np.abs(self.factors).sum(axis=0) + np.abs(self.constants)
-        return int(np.max(each, initial=0)) + (1 << _SHIFT - 1)
 
     @property
     def real(self) -> "tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]":
@@ -143,6 +121,39 @@ class Affine:
         """Return it from JSON values."""
         factors, constants = record
         return Affine(factors=np.array(factors, np.int64), constants=np.array(constants, np.int64))
+
+
+class _OnRows:
+    """Affine maps, one below the other, of the columns of rows as they are read: how to compute them exactly."""
+
+    def __init__(self, grid: ColumnGrid, *maps: Affine) -> None:
+        steps, extents = grid.steps[:-1, None], np.array(grid.extents[:-1], np.int64)
+        factors = np.column_stack([one.factors for one in maps]) * steps
+        self._factors: Whole = 2 * factors.T
+        middle = np.concatenate([one.constants for one in maps]) - extents @ factors
+        self._constants: Whole = middle + 2 ** (_SHIFT - 1)
+        farthest = [
+            sum(abs(int(one)) * int(extent) for one, extent in zip(row, extents, strict=True)) + abs(int(constant))
+            for row, constant in zip(self._factors, self._constants, strict=True)
+        ]
+        self._real = max(farthest) < _EXACT
+        """No sum, nor a part of one, can reach 2^53, so that real numbers are as exact, and faster: a public fact."""
+        self._in_steps = np.column_stack([self._factors, self._constants]) * 0.5**_SHIFT
+        self._far = max(farthest[:-1], default=0) >> _SHIFT >= _MOST_WHITE
+
+    def of(self, rows: Whole) -> Reals:
+        """Return the numbers of each row, rounded to steps and clipped: all to 2^23, but those of the last map."""
+        if self._real:
+            read = np.empty((rows.shape[1], len(rows)))
+            read[:-1], read[-1] = rows.T[:-1], 1.0
+            told = self._in_steps @ read
+            np.floor(told, out=told)
+        else:
+            whole = (self._factors @ rows[:, :-1].T.astype(np.int64) + self._constants[:, None]) >> _SHIFT
+            told = np.clip(whole, -_MOST_PREDICTED, _MOST_PREDICTED).astype(np.float64)
+        if self._far:
+            np.clip(told[:-1], -_MOST_WHITE, _MOST_WHITE, out=told[:-1])
+        return told
 
 
 def _whole(numbers: Any, most: int) -> Whole:
@@ -161,15 +172,21 @@ class RegressionRound:
 
 def moments(grid: ColumnGrid, rho: Sequence[Fraction]) -> RegressionRound:
     """Return round A: how many, the sum and the sum of squares of each column and of the outcome, on [-1, 1]."""
-    many, reach = len(grid.extents), grid.reach
+    many, extents = len(grid.extents), np.array(grid.extents, np.float64)[:, None]
 
-    def add(rows: Whole) -> list[Whole]:
-        unit = (2 * ON_UNIT * grid.centred(rows) + reach) // (2 * reach)
-        return [np.column_stack([np.full(len(rows), ON_UNIT, np.int64), unit, unit * unit // ON_UNIT])]
+    def add(rows: Whole) -> list[Added]:
+        told = np.empty((1 + 2 * many, len(rows)))
+        told[0] = ON_UNIT
+        unit, squares = told[1 : 1 + many], told[1 + many :]
+        np.multiply(rows.T, 2 * ON_UNIT / extents, out=unit)
+        unit -= ON_UNIT
+        np.multiply(unit, unit, out=squares)
+        squares *= 1 / ON_UNIT
+        return [(told, None)]
 
     longest = math.isqrt(ON_UNIT**2 * (1 + 2 * many)) + 1
-    sums = (BoundedSum(longest=longest, numbers=1 + 2 * many, rho=rho[0]),)
-    return RegressionRound(sums=sums, add=add, units=(1 / ON_UNIT,))
+    asked = BoundedSum(numbers=1 + 2 * many, longest=longest, rho=rho[0])
+    return RegressionRound(sums=(asked,), add=add, units=(2**asked.fall / ON_UNIT,))
 
 
 def scatter(grid: ColumnGrid, scaled: Affine, outcome: Whole, rho: Sequence[Fraction]) -> RegressionRound:
@@ -178,19 +195,22 @@ def scatter(grid: ColumnGrid, scaled: Affine, outcome: Whole, rho: Sequence[Frac
     `outcome` is a table: what stands for each value of the outcome, within ±`WHITE`.
     """
     columns = len(grid.extents) - 1
-    radius = radius_squared(columns + 1)
-    told = np.clip(outcome, -WHITE, WHITE)
-    longest = LEVELS**2 * (radius + WHITE**2)
-    sizes, shift, bound = _of_triangle(columns + 2, longest)
+    nothing = Affine.near(np.zeros((columns, 1)), [0])  # where the outcome comes to stand
+    radius, on_rows = radius_squared(columns + 1), _OnRows(grid, scaled, nothing)
+    told = np.clip(outcome, -WHITE, WHITE).astype(np.float64)
 
-    def add(rows: Whole) -> list[Whole]:
-        z = np.clip(scaled.of(grid.centred(rows)[:, :-1]), -_MOST_WHITE, _MOST_WHITE)
-        k = weights(WHITE**2 + (z * z).sum(axis=1), radius)
-        full = np.column_stack([np.full(len(rows), WHITE, np.int64), z, told[rows[:, -1]]]) * k[:, None]
-        return [_triangle(full, full, shift)]
+    def add(rows: Whole) -> list[Added]:
+        vectors = np.empty((columns + 2, len(rows)))
+        vectors[0] = WHITE
+        vectors[1:] = on_rows.of(rows)
+        k = weights(np.einsum("ij,ij->j", vectors[:-1], vectors[:-1]), radius)
+        vectors[-1] = told[rows[:, -1]]
+        vectors *= k
+        return [(vectors, None)]
 
-    sums = (BoundedSum(longest=bound, numbers=sizes, rho=rho[0]),)
-    return RegressionRound(sums=sums, add=add, units=(2**shift / (_DIAGONAL * LEVELS**2 * WHITE**2),))
+    longest = _root_above(LEVELS**2 * (radius + WHITE**2))
+    asked = BoundedSum(numbers=columns + 2, longest=longest, rho=rho[0], squared=True)
+    return RegressionRound(sums=(asked,), add=add, units=(2**asked.fall / (DIAGONAL * LEVELS**2 * WHITE**2),))
 
 
 @frozen()
@@ -203,17 +223,18 @@ class OutcomeLink:
     outcome: Whole
     """What stands for each value of the outcome, in steps of the residual."""
     means: Whole | None = None
-    slopes: Whole | None = None
+    roots: Whole | None = None
+    """The roots of slopes."""
 
-    def residuals(self, eta: Whole, outcomes: Whole) -> tuple[Whole, Whole]:
-        """Return the residual of each row, within its bounds, and the slope."""
+    def residuals(self, eta: Reals, outcomes: Whole) -> tuple[Reals, Reals]:
+        """Return the residual of each row, within its bounds, and the root of the slope."""
         told = self.outcome[outcomes]
-        if self.means is None or self.slopes is None:
+        if self.means is None or self.roots is None:
             residual = np.clip(told - eta, -RESIDUAL, RESIDUAL)
-            return residual, np.where(np.abs(residual) < RESIDUAL, SLOPE, 0)
-        place = np.clip(eta, -FAR, FAR) + FAR
-        residual = np.clip(told - self.means[place], -RESIDUAL, RESIDUAL)
-        return residual, np.clip(self.slopes[place], 0, SLOPE)
+            return residual, np.where(np.abs(residual) < RESIDUAL, float(ROOT), 0.0)
+        place = np.clip(eta + FAR, 0, 2 * FAR).astype(np.intp)
+        residual = np.clip(told - self.means[place], -RESIDUAL, RESIDUAL).astype(np.float64)
+        return residual, np.clip(self.roots[place], 0, ROOT).astype(np.float64)
 
 
 def step(
@@ -221,63 +242,35 @@ def step(
 ) -> RegressionRound:
     """Return a round C: gradient, curvature and squared residual at a guess, each weighted, each a sum of its own."""
     many = white.factors.shape[1]
-    radius = radius_squared(many)
-    root = math.isqrt(radius - 1) + 1
-    # k²|x~||ψ| <= 16 · 16 root · RESIDUAL, as k <= 16 and k|x~| <= 16 root; then rounding, half a step a number
-    gradient = LEVELS**2 * root * RESIDUAL
-    divisor = max(1, gradient >> _SUM_BITS)
-    of_gradient = gradient // divisor + 1 + _rounding(many)
-    sizes, shift, of_curvature = _of_triangle(many, LEVELS**2 * radius * SLOPE)
-    square = LEVELS**2 * RESIDUAL**2
-    fall = square.bit_length() - 1 - _SUM_BITS
+    radius, on_rows = radius_squared(many), _OnRows(grid, white, predictor)
 
-    def add(rows: Whole) -> list[Whole]:
-        x = grid.centred(rows)[:, :-1]
-        t = np.clip(white.of(x), -_MOST_WHITE, _MOST_WHITE)
-        k = weights((t * t).sum(axis=1), radius)
-        residual, slope = link.residuals(predictor.of(x)[:, 0], rows[:, -1])
-        near = t * k[:, None]
-        summed = (near * (k * residual)[:, None] + divisor // 2) // divisor
-        squared = ((k * residual) ** 2 >> fall)[:, None]
-        return [summed, _triangle(near, near * slope[:, None], shift), squared]
+    def add(rows: Whole) -> list[Added]:
+        told = on_rows.of(rows)
+        residual, root = link.residuals(told[-1], rows[:, -1])
+        near = told[:-1]
+        k = weights(np.einsum("ij,ij->j", near, near), radius)
+        residual *= k
+        near *= k
+        return [(near, residual), (near * (root / ROOT), None), (residual[None], None)]
 
+    # k|x~| <= 16·R and k|ψ| <= 16 · RESIDUAL, as k <= 16; where a root is less than 1, half a step a number is added
+    longest, largest = _root_above(LEVELS**2 * radius), LEVELS * RESIDUAL
     sums = (
-        BoundedSum(longest=of_gradient, numbers=many, rho=rho[0]),
-        BoundedSum(longest=of_curvature, numbers=sizes, rho=rho[1]),
-        BoundedSum(longest=square >> fall, numbers=1, rho=rho[2]),
+        BoundedSum(numbers=many, longest=longest, rho=rho[0], factor=largest),
+        BoundedSum(numbers=many, longest=longest + 1 + math.isqrt(many) // 2, rho=rho[1], squared=True),
+        BoundedSum(numbers=1, longest=largest, rho=rho[2], squared=True),
     )
     units = (
-        divisor / (LEVELS**2 * WHITE * RESIDUAL),
-        2**shift / (_DIAGONAL * LEVELS**2 * WHITE**2 * SLOPE),
-        2**fall / (LEVELS**2 * RESIDUAL**2),
+        2 ** sums[0].fall / (LEVELS**2 * WHITE * RESIDUAL),
+        2 ** sums[1].fall / (DIAGONAL * LEVELS**2 * WHITE**2),
+        2 ** sums[2].fall / (DIAGONAL * LEVELS**2 * RESIDUAL**2),
     )
     return RegressionRound(sums=sums, add=add, units=units)
 
 
-def _of_triangle(many: int, longest: int) -> tuple[int, int, int]:
-    """Return how many numbers a triangle has, by how many bits they are made shorter, and how long it then is."""
-    sizes = many * (many + 1) // 2
-    shift = max(0, (_DIAGONAL * longest).bit_length() - 1 - _SUM_BITS)
-    return sizes, shift, (_DIAGONAL * longest >> shift) + 1 + _rounding(sizes)
-
-
-def _rounding(numbers: int) -> int:
-    """Return how much longer rounding makes a vector of so many numbers at most: half of a step each."""
-    return math.isqrt(numbers) // 2 + 1
-
-
-def _triangle(left: Whole, right: Whole, shift: int) -> Whole:
-    """Return left·right of each pair of columns of each row, as an upper triangle, scaled, rounded to 2^shift."""
-    many, place = left.shape[1], 0
-    diagonal, beside = right * _DIAGONAL, right * _BESIDE
-    summed = np.empty((len(left), many * (many + 1) // 2), np.int64, order="F")
-    for i in range(many):
-        summed[:, place] = left[:, i] * diagonal[:, i]
-        np.multiply(left[:, i : i + 1], beside[:, i + 1 :], out=summed[:, place + 1 : place + many - i])
-        place += many - i
-    summed += (1 << shift) >> 1
-    summed >>= shift
-    return summed
+def _root_above(squared: int) -> int:
+    """Return the least whole number whose square is no less."""
+    return math.isqrt(squared - 1) + 1
 
 
 def unfolded(triangle: Sequence[int], many: int) -> "np.ndarray[Any, Any]":
@@ -285,18 +278,17 @@ def unfolded(triangle: Sequence[int], many: int) -> "np.ndarray[Any, Any]":
     matrix, place = np.zeros((many, many)), 0
     for i in range(many):
         row = np.array(triangle[place : place + many - i], np.float64)
-        row[1:] *= _DIAGONAL / _BESIDE
+        row[1:] *= DIAGONAL / BESIDE
         matrix[i, i:] = matrix[i:, i] = row
         place += many - i
     return matrix
 
 
-Told = Callable[["np.ndarray[Any, Any]"], "np.ndarray[Any, Any]"]
+KNOTS: Final = np.arange(-FAR, FAR + 1) / ETA
+"""Every linear predictor that tables are for."""
 
 
-def link_of(mean: Told, slope: Told, outcome: Whole) -> OutcomeLink:
-    """Return the tables of a mean and a slope, each between 0 and 1, at every predictor there can be."""
-    eta = np.arange(-FAR, FAR + 1) / ETA
-    means = np.clip(np.rint(RESIDUAL * mean(eta)), 0, RESIDUAL).astype(np.int64)
-    slopes = np.clip(np.rint(SLOPE * slope(eta)), 0, SLOPE).astype(np.int64)
-    return OutcomeLink(outcome=outcome, means=means, slopes=slopes)
+def tables_of(means: Any, slopes: Any) -> tuple[Whole, Whole]:
+    """Return means and the roots of slopes at the knots, each between 0 and 1, as whole numbers."""
+    told = np.clip(np.rint(RESIDUAL * means), 0, RESIDUAL), np.clip(np.rint(ROOT * np.sqrt(slopes)), 0, ROOT)
+    return told[0].astype(np.int64), told[1].astype(np.int64)

@@ -16,6 +16,7 @@ from lapwing.analyses.simulated_draws import SimulatedDraws
 from lapwing.analyses.survival_curves import SurvivalCurve, SurvivalCurves
 from lapwing.answers.preview import Preview
 from lapwing.answers.target import TargetWords
+from lapwing.queries.catalogue.column import Boolean
 from lapwing.queries.catalogue.population import RowsPerPerson
 from lapwing.queries.language.builders import ConditionLike, bins
 from lapwing.queries.planning.planner import Question
@@ -117,6 +118,12 @@ def histogram_of(
     What cannot be is refused, before anything is charged.
     """
     ends = _checked(session, table, grid)
+    for one in session.population.table(table).columns:
+        if one.name.casefold() == event.strip().casefold() and not isinstance(one.type, Boolean):
+            raise BadQuestionError(
+                f"{one.name!r} is neither true nor false, so it does not say whether an event was seen; name a column "
+                f"that does, or a condition such as {one.name} = '...'"
+            )
     first, last = ends[0], ends[-1]
     seen, happened = bins(f"clip({time}, {first}, {last})", list(ends)), f"({event}) and {time} < {last}"
     return count(table, where, by=[*([by] if by is not None else []), seen, happened])

@@ -318,6 +318,7 @@ class Answer(TableResult):
             "asked": self.asked.words,
             "bounding": self.asked.bounding,
             "cut": list(self.asked.cut),
+            "cut_table": self.asked.cut_table,
             "keys": list(self.keys),
             "columns": list(self.columns),
             "rows": [
@@ -345,8 +346,18 @@ class Answer(TableResult):
             ("counted", f"{self._over}, told by the same release" if self._over else None),
             ("asked", self.asked.words),
             ("bounded", self.asked.bounding_remark),
+            ("cut", self._how_much),
             ("cost", "nothing: it was rehearsed on made-up rows, and is about nobody" if self.rehearsal else paid),
         ]
+
+    @property
+    def _how_much(self) -> str | None:
+        """How to find out how much a bound of rows has cut."""
+        table = self.asked.cut_table
+        if table is None:
+            return None
+        told = "says how much, for the price of a count"
+        return f'rows_a_person("{table}") in Python, or lapwing rows-a-person {table}, {told}'
 
     def _error(self, confidence: Exact) -> str | None:
         """Return a remark on the accuracy, where the bounds of the rows are not all of it."""

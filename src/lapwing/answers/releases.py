@@ -17,7 +17,13 @@ from lapwing.accounting.filters.charge import cost_of_event
 from lapwing.engines.engine import Engine, is_cohort
 from lapwing.mechanisms.margins import Spread, tail_of
 from lapwing.mechanisms.partition_selection import PartitionSelection
-from lapwing.queries.algebra.aggregate import Aggregate, Label, tables_of
+from lapwing.queries.algebra.aggregate import (
+    Aggregate,
+    BoundedRowsPerPerson,
+    ClippedSumPerPerson,
+    Label,
+    tables_of,
+)
 from lapwing.queries.planning.plan import (
     BoundedValue,
     CanonicalQuestion,
@@ -42,6 +48,7 @@ Numbers: TypeAlias = Sequence[Any]
 """Released numbers as JSON holds them: whole numbers, or for keys that only the data knew, keys with whole numbers."""
 
 CONFIDENCE = Fraction(95, 100)
+_OF_ROWS = (BoundedRowsPerPerson, ClippedSumPerPerson)
 _MOST_STEPS = 1 << 12
 _MOST_MARGINS = 16
 _MOST_KEYS = 10_000
@@ -456,6 +463,12 @@ class PricedQuestion:
         found = {name for name, one in self.releases.items() if one.cut}
         arrangement = self.arrangement or AS_IT_IS
         return tuple(name for name in self.columns if found & arrangement.sources(name))
+
+    @property
+    def cut_table(self) -> str | None:
+        """The table of whose rows some of a person may be left out, if there is one."""
+        bounded = (plan for plan in self._bounded if plan.cut and isinstance(plan.aggregate.bounding, _OF_ROWS))
+        return next((plan.aggregate.table for plan in bounded), None) if self.cut else None
 
     @property
     def bounding_remark(self) -> str | None:

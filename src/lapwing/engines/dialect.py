@@ -31,7 +31,7 @@ from lapwing.queries.catalogue.population import KeyType, Population, Table
 from lapwing.vocabulary.frozen import frozen
 
 Value: TypeAlias = int | float | str | bool | date
-Parameter: TypeAlias = Value | list[int] | list[str]
+Parameter: TypeAlias = Value | list[int] | list[float] | list[str]
 SMALL: Final = 2**20
 """Of so small terms 64 bits hold the sum of 2^43 rows, more than any table here can have."""
 _MOST_DIGITS: Final = 15
@@ -120,6 +120,8 @@ class Dialect:
     place : at which character, from 1, a text expression begins in another, 0 if nowhere
     in_list : whether an expression is in a list that is one parameter, given its mark and the type of its values
     side_by_side : a SELECT of several lists of whole numbers, each a parameter, as columns, given their names and marks
+    item : the number at a place, from 0, of a list that is one parameter, given its mark and the type of its numbers;
+        missing beyond the list; None where long comparisons are quicker
     bit : the power of two of a number from 0 to 62, as a 64-bit integer
     among : whether an expression, which is not missing where it counts, is one of what a SELECT gives
     compares_rows : whether a subquery may compare its rows with columns of the queries around it by other signs than
@@ -165,6 +167,7 @@ class Dialect:
         "SELECT "
         + ", ".join(f"unnest(CAST({mark} AS BIGINT[])) AS {name}" for name, mark in zip(names, marks, strict=True))
     )
+    item: str | None = None
     bit: str = "(CAST(1 AS BIGINT) << CAST({} AS INTEGER))"
     among: str = "({0} IN ({1}))"
     in_order: str = "{0}"
@@ -287,8 +290,8 @@ class Writer:
         """Return typed parameters with commas between them."""
         return ", ".join(self.value(value) for value in values)
 
-    def listed(self, numbers: list[int]) -> str:
-        """Return the mark of a list of whole numbers of 64 bits."""
+    def listed(self, numbers: list[int] | list[float]) -> str:
+        """Return the mark of a list of whole numbers of 64 bits, or of finite doubles."""
         self.parameters.append(numbers)
         return self.dialect.mark(len(self.parameters) - 1)
 

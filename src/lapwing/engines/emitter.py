@@ -48,6 +48,7 @@ from lapwing.queries.catalogue.population import KeyType, PeopleOf, Population
 
 MOST_FACTS: Final = 62
 """How many facts about a person fit one whole number of 64 bits, its sign left alone."""
+_SMALL: Final = 2**15
 MOST_COUNTS: Final = 10
 """DuckDB takes longer for a hundred counts in one statement than for a hundred statements."""
 
@@ -82,6 +83,11 @@ def emit(
     writer = Writer(dialect, population, relations, widened_relation)
     one_row = aggregate.table in one_row_a_person and _one_row_fits(aggregate.bounding)
     return Statement(_Select(writer, aggregate, one_row=one_row).text(), tuple(writer.parameters))
+
+
+def has_small_terms(bounding: BoundedRowsPerPerson) -> bool:
+    """Return whether 16 bits hold every term of every row: rows that are held then take a quarter of the room."""
+    return all(max(map(abs, bounds(term))) < _SMALL for term in bounding.terms)
 
 
 def emit_people(writer: Writer, aggregate: Aggregate, *, one_row: bool) -> Statement:
@@ -178,7 +184,8 @@ class _Select:
             raise TypeError(self.aggregate.bounding)
         self.pick(self.aggregate.bounding)
         steps = ", ".join(f"{name} AS ({text})" for name, text in self.steps.items())
-        terms = ", ".join(f"{self.whole(f'v{i}')} AS v{i}" for i in range(self.aggregate.terms))
+        kind = "SMALLINT" if has_small_terms(self.aggregate.bounding) else self.writer.dialect.integer
+        terms = ", ".join(f"CAST(v{i} AS {kind}) AS v{i}" for i in range(self.aggregate.terms))
         return f"WITH {steps} SELECT {terms} FROM {self.last}"
 
     def packed_codes(self, words: Sequence[Mapping[int, int]]) -> str:
@@ -381,9 +388,11 @@ class Fact(NamedTuple):
     derived: tuple[DerivedColumn, ...] = ()
 
 
-def emit_size(writer: Writer, table: str) -> Statement:
+def emit_size(writer: Writer, table: str, *, one_row: bool) -> Statement:
     """Return the SQL of the number of rows that have a person key, and of the people they belong to."""
     row = writer.row_of(table, ())
+    if one_row:
+        return Statement(f"SELECT COUNT(*), COUNT(*) FROM {writer.relation(row)}", ())
     person = writer.person(row)
     numbers = f"COUNT(*), COUNT(DISTINCT {person})"
     return Statement(f"SELECT {numbers} FROM {writer.relation(row)} WHERE {person} IS NOT NULL", ())

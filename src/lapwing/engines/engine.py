@@ -26,7 +26,16 @@ from numpy.typing import NDArray
 from lapwing.engines.cohorts import Cohorts
 from lapwing.engines.derived_sql import widened_relation
 from lapwing.engines.dialect import Dialect, Writer
-from lapwing.engines.emitter import Fact, Statement, emit, emit_counts, emit_facts, emit_people, emit_size
+from lapwing.engines.emitter import (
+    Fact,
+    Statement,
+    emit,
+    emit_counts,
+    emit_facts,
+    emit_people,
+    emit_size,
+    has_small_terms,
+)
 from lapwing.engines.grouped_atoms import Cells, emit_cells, emit_sets
 from lapwing.engines.reading import hide_failures
 from lapwing.engines.rows_of_person import Integers, Truths
@@ -208,7 +217,7 @@ class Engine(ABC):
         return hide_failures(answer, self._on_failure)
 
     def _read_size(self, table: str) -> tuple[int, int]:
-        (sent,) = self._rows(emit_size(self._writer(), table))
+        (sent,) = self._rows(emit_size(self._writer(), table, one_row=table in self._one_row))
         (people,) = possible_counts(sent, 1)
         return sent[0], people
 
@@ -435,9 +444,12 @@ def possible_people(aggregate: Aggregate, columns: Sequence[NDArray[Any]]) -> In
     _require(len({column.shape for column in columns}) == 1, "columns of different length")
     for column, term in zip(columns, bounding.terms, strict=True):
         low, high = bounds(term)
-        _require(column.dtype == np.int64 and not np.ma.is_masked(column), "a number that is not whole")
+        _require(column.dtype in (np.int16, np.int64) and not np.ma.is_masked(column), "a number that is not whole")
         _require(not len(column) or low <= column.min() <= column.max() <= high, "a number beyond its bounds")
-    return np.stack([np.asarray(column) for column in columns]).T
+    held = np.empty((len(columns), len(columns[0])), np.int16 if has_small_terms(bounding) else np.int64)
+    for place, column in enumerate(columns):
+        held[place] = column
+    return held.T
 
 
 def _rows_fit(bounding: BoundedRowsPerPerson, parts: int, numbers: Sequence[int]) -> bool:

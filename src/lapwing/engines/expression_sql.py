@@ -14,7 +14,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
 
-from lapwing.engines.dialect import RowOf, Value, Writer
+from lapwing.engines.bins import bin_sql, point
+from lapwing.engines.dialect import RowOf, Writer
 from lapwing.queries.algebra.aggregate import (
     FACTOR,
     MODULUS,
@@ -63,7 +64,7 @@ from lapwing.queries.algebra.term import (
     of_whole_numbers,
 )
 from lapwing.queries.catalogue.column import Boolean, Date, Real
-from lapwing.queries.catalogue.domains import DAYS, DOUBLES, TRUTHS, Domain, Interval, day, double_at, ymd
+from lapwing.queries.catalogue.domains import DAYS, DOUBLES, Domain, ymd
 
 _YEAR = 10_000  # one year in year * 10000 + month * 100 + day
 
@@ -138,7 +139,7 @@ def _in_intervals(writer: Writer, column: str, atom: InIntervals) -> str:
     if many is None:
         single = tuple(low for low, high in atom.intervals if low == high)
         many = Listed(single, tuple(interval for interval in atom.intervals if interval[0] < interval[1]))
-    tests = [writer.one_of(column, [_point(atom.domain, point) for point in many.points])] if many.points else []
+    tests = [writer.one_of(column, [point(atom.domain, one) for one in many.points])] if many.points else []
     tests += [_between(writer, column, atom.domain, low, high) for low, high in many.ranges]
     found = tests[0] if len(tests) == 1 else "(" + " OR ".join(tests) + ")"
     return found if many.wanted else f"(NOT {found})"
@@ -147,18 +148,10 @@ def _in_intervals(writer: Writer, column: str, atom: InIntervals) -> str:
 def _between(writer: Writer, column: str, domain: Domain, low: int, high: int) -> str:
     # Doubles need their upper end against NaN, days both ends against infinity.
     if domain not in (DAYS, DOUBLES) and high == domain.highest:
-        return f"{column} >= {writer.value(_point(domain, low))}"
+        return f"{column} >= {writer.value(point(domain, low))}"
     if domain != DAYS and low == domain.lowest:
-        return f"{column} <= {writer.value(_point(domain, high))}"
-    return f"({column} BETWEEN {writer.value(_point(domain, low))} AND {writer.value(_point(domain, high))})"
-
-
-def _point(domain: Domain, number: int) -> Value:
-    if domain == DAYS:
-        return day(number)
-    if domain == DOUBLES:
-        return double_at(number)
-    return bool(number) if domain == TRUTHS else number
+        return f"{column} <= {writer.value(point(domain, high))}"
+    return f"({column} BETWEEN {writer.value(point(domain, low))} AND {writer.value(point(domain, high))})"
 
 
 def _two(writer: Writer, row: RowOf, gap: Gap | Compared) -> str:
@@ -388,31 +381,6 @@ def _cell_column(writer: Writer, row: RowOf, key: Key, name: str) -> CellColumn:
     if key.missing:
         number, order = f"COALESCE({number}, -1)", f"CASE WHEN {name} IS NULL THEN 0 ELSE 1 END, {order}"
     return CellColumn(name, select, number, order)
-
-
-def bin_sql(writer: Writer, column: str, domain: Domain, bins: Sequence[Interval]) -> str:
-    """Return which of `bins`, disjoint intervals, a value is in, as a number from 0; NULL if it is in none or missing.
-
-    Each comparison halves the bins that are left: ten for a thousand.
-    """
-    ordered = sorted((low, high, place) for place, (low, high) in enumerate(bins))
-
-    def among(first: int, last: int, known: int) -> str:
-        """Write the choice among some bins for a value from `known` up to the end of the last of them."""
-        if first == last:
-            low, _, place = ordered[first]
-            return f"{place}" if low == known else f"CASE WHEN {column} >= {edge(low)} THEN {place} END"
-        middle = (first + last) // 2
-        end = ordered[middle][1]
-        below, above = among(first, middle, known), among(middle + 1, last, end + 1)
-        return f"CASE WHEN {column} <= {edge(end)} THEN {below} ELSE {above} END"
-
-    def edge(place: int) -> str:
-        return writer.value(_point(domain, place))
-
-    low, high = ordered[0][0], ordered[-1][1]
-    inside = f"{column} BETWEEN {edge(low)} AND {edge(high)}"
-    return f"CASE WHEN {inside} THEN {among(0, len(ordered) - 1, low)} END"
 
 
 def _value_column(writer: Writer, row: RowOf, column: str, name: str) -> tuple[str, str, str]:

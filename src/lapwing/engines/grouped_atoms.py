@@ -15,9 +15,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from lapwing.engines.bins import bin_sql
 from lapwing.engines.dialect import RowOf, Writer
 from lapwing.engines.emitter import Fact, Statement, row_of_facts
-from lapwing.engines.expression_sql import bin_sql, predicate_sql
+from lapwing.engines.expression_sql import predicate_sql
 from lapwing.queries.algebra.predicate import InIntervals, InTexts, NotInTexts
 from lapwing.queries.algebra.ranges import FEW
 from lapwing.queries.catalogue.column import DerivedColumn
@@ -32,6 +33,9 @@ MOST_IN_SETS: Final = 32 * BITS
 """So many cells has a set of them, which is kept for each person who may have several rows."""
 _MOST_EDGES: Final = 2_000
 """So many constants are in a statement, at most; of a list of texts only that there is one."""
+_FEW_TEXTS: Final = 3
+_MOST_HALVED: Final = 100
+"""Of so many texts one is found by halving; more are few long lists."""
 
 
 class _OfIntervals(NamedTuple):
@@ -83,8 +87,22 @@ class _OfTexts(NamedTuple):
 
     def sql(self, writer: Writer, row: RowOf, pieces: Sequence[list[str]]) -> str:
         column = writer.column(row, self.column)
-        named = " ".join(f"WHEN {writer.one_of(column, some)} THEN {place}" for place, some in enumerate(pieces, 2))
-        return f"CASE WHEN {column} IS NULL THEN 0 {named} ELSE 1 END"
+        if not _FEW_TEXTS < sum(map(len, pieces)) <= _MOST_HALVED:
+            named = " ".join(f"WHEN {writer.one_of(column, some)} THEN {place}" for place, some in enumerate(pieces, 2))
+            return f"CASE WHEN {column} IS NULL THEN 0 {named} ELSE 1 END"
+        ordered = writer.dialect.text_order.format(column)
+        placed = sorted((text.encode(), text, place) for place, some in enumerate(pieces, 2) for text in some)
+
+        def among(first: int, last: int) -> str:
+            """Write the choice among some texts, in the order of their bytes: each comparison halves them."""
+            if last - first <= _FEW_TEXTS:
+                few = " ".join(f"WHEN {column} = {writer.value(text)} THEN {at}" for _, text, at in placed[first:last])
+                return f"CASE {few} ELSE 1 END"
+            middle = (first + last) // 2
+            edge = writer.value(placed[middle][1])
+            return f"CASE WHEN {ordered} < {edge} THEN {among(first, middle)} ELSE {among(middle, last)} END"
+
+        return f"CASE WHEN {column} IS NULL THEN 0 ELSE {among(0, len(placed))} END"
 
 
 class _OfFact(NamedTuple):

@@ -149,7 +149,9 @@ def train(
 
             def draw(reader: RoundReader, begun: Progress = begun, steps: int = steps) -> dict[str, Any]:
                 read_rows = reader.people(offer.plan.aggregate)
-                rows = descent.mechanism.prepare(read_rows, lambda codes: on.here(offer.plan.encode(codes)))
+                rows = descent.mechanism.prepare(
+                    read_rows, lambda codes: on.here(offer.plan.encode(codes.astype(np.int64)))
+                )
                 after = descent.run(learner, rows, begun, steps, on)
                 return {**after.to_record(), "versions": dict(reader.versions)}
 

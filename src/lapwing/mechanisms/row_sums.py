@@ -1,8 +1,12 @@
-"""Gaussian noise on sums over people of vectors of whole numbers, each of which is held to a length.
+"""Gaussian noise on sums over people of whole numbers, which no person moves further than is looked at here.
 
-What a person adds is a function of that person's row and of public numbers. Its length is looked at here, person by
-person, on the whole numbers that are summed: a vector that is longer than it may be adds nothing. So the sensitivity
-rests on this page, and on no arithmetic of the caller.
+What a person adds is a function of that person's row and of public numbers: a vector, times a factor; or all products
+of two numbers of a vector. They are made whole here, and their lengths are looked at, person by person, on the whole
+numbers that are summed: who has a longer one than may be adds nothing. So the sensitivity rests on this page, and on no
+arithmetic of the caller.
+
+Sums are computed with numbers of the machine, a block of people at a time that is so small that no sum in it reaches
+2^53: up to there whole numbers are exact, in whichever order they are added. Totals never wrap.
 
 The noise is Gaussian and rounded afterwards: a whole number plus rounded noise is the sum with continuous noise,
 rounded. Several sums of one pass over the rows are releases of their own, and their rho adds up.
@@ -10,10 +14,12 @@ rounded. Several sums of one pass over the rows are releases of their own, and t
 Proof: proofs/regression_rounds.md
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from fractions import Fraction
-from typing import Final, TypeAlias
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,29 +33,63 @@ from lapwing.vocabulary.exact import Sensitive, fill
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 
-Whole: TypeAlias = NDArray[np.int64]
-WhatRowsAdd: TypeAlias = Callable[[Whole], Sequence[Whole]]
-"""From rows, one a person, to what each adds to each sum: arrays with as many rows. A row must not see another."""
+Whole: TypeAlias = NDArray[np.integer[Any]]
+Reals: TypeAlias = NDArray[np.float64]
+"""Whole numbers, as numbers of the machine."""
+Added: TypeAlias = tuple[Reals, Reals | None]
+"""The vectors of people, a column for each, and the factors that they are multiplied with."""
+WhatRowsAdd: TypeAlias = Callable[[Whole], Sequence[Added]]
+"""From rows, one a person, to what each adds to each sum. A row must not see another."""
 
-LONGEST: Final = 2**24
-"""Squares of this length, of as many numbers as a sum may have, and sums over 2^38 people stay within 64 bits."""
 MOST_ENTRIES: Final = 2**13
-_BLOCK: Final = 1024
+DIAGONAL, BESIDE = 29, 41
+"""Products are summed as an upper triangle: its diagonal times 29, and the rest times 41, less than √2 of that."""
+_BLOCK: Final = 2**13
 """Rows that are looked at together: their vectors fit the cache of a processor."""
+_EXACT: Final = 2**53
+_LENGTH_BITS: Final = 20
 
 
 @frozen()
 class BoundedSum:
-    """A sum of vectors of `numbers` whole numbers, none longer than `longest` in L2 norm, released for `rho`."""
+    """A sum over people, released for `rho`: of vectors of `numbers` whole numbers, none longer than `longest`.
 
-    longest: int
+    Each vector is multiplied with a whole number within ±`factor`. Or, if `squared`, its products are summed.
+    """
+
     numbers: int
+    longest: int
     rho: Fraction
+    factor: int = 1
+    squared: bool = False
 
     def __post_init__(self) -> None:
-        if not 1 <= self.longest <= LONGEST or not 1 <= self.numbers <= MOST_ENTRIES or self.rho <= 0:
-            remedy = f"sum vectors of at most {MOST_ENTRIES} numbers and a length of 1 to {LONGEST}, for a rho above 0"
+        least, most = min(self.numbers, self.longest, self.factor), max(self.longest, self.factor)
+        entries = self.entries if least >= 1 else 0
+        if not 1 <= entries <= MOST_ENTRIES or self.longest * most * _BLOCK > _EXACT or self.rho <= 0:
+            most = _EXACT // _BLOCK
+            remedy = f"sum at most {MOST_ENTRIES} numbers and products of lengths up to {most}, for a rho above 0"
             raise ParameterError("sums", repr(self), reason="cannot be released", remedy=remedy)
+
+    @property
+    def entries(self) -> int:
+        """How many numbers are released."""
+        return self.numbers * (self.numbers + 1) // 2 if self.squared else self.numbers
+
+    @property
+    def moved(self) -> int:
+        """How far one person moves the exact sum at most."""
+        return DIAGONAL * self.longest**2 if self.squared else self.longest * self.factor
+
+    @property
+    def fall(self) -> int:
+        """By how many bits the exact sum is made shorter before noise is added."""
+        return max(0, self.moved.bit_length() - 1 - _LENGTH_BITS)
+
+    @property
+    def sensitivity(self) -> int:
+        """How far one person moves what noise is added to: rounding moves each number by less than one step more."""
+        return self.moved if self.fall == 0 else (self.moved >> self.fall) + 2 + math.isqrt(self.entries)
 
     def sigma(self, unit: PrivacyUnit) -> Fraction:
         """Return the least sigma at which one protected person or group costs no more than rho.
@@ -57,12 +97,34 @@ class BoundedSum:
         A person who comes or goes moves the sum by the length of one vector, one who is replaced by that of two.
         """
         people = unit.protects_groups_of * (2 if unit.adjacency is Adjacency.REPLACE else 1)
-        return rational_root_above(Fraction((people * self.longest) ** 2) / (2 * self.rho))
+        return rational_root_above(Fraction((people * self.sensitivity) ** 2) / (2 * self.rho))
 
     @property
     def event(self) -> GaussianNoise:
         """Its price: that of sensitivity 1 and the sigma that rho pays for."""
         return GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=1 / (2 * self.rho))
+
+    def of_block(self, added: Added, people: int) -> Reals:
+        """Return the sum over a block of people; who is beyond a bound adds nothing."""
+        shape, factored = added[0].shape, None if added[1] is None else added[1].shape
+        if (
+            added[0].dtype != np.float64
+            or shape != (self.numbers, people)
+            or factored not in ({None} if self.squared else {None, (people,)})
+        ):
+            del added
+            raise wrong_size(self.numbers, "let every row add as many whole numbers as its sum has")
+        vectors, factors = within_bounds(*added, self.longest, self.factor)
+        if self.squared:
+            return np.asarray((vectors @ vectors.T)[_upper(self.numbers)])
+        return np.asarray(vectors.sum(axis=1) if factors is None else vectors @ factors)
+
+    def told(self, total: "NDArray[np.object_]") -> NDArray[np.int64]:
+        """Return the exact sum in the steps that noise is added in."""
+        if self.squared:
+            rows, columns = _upper(self.numbers)
+            total = total * np.where(rows == columns, DIAGONAL, BESIDE).astype(object)
+        return np.asarray((total + (1 << self.fall >> 1)) >> self.fall, np.int64)
 
 
 @frozen(init=False)
@@ -72,7 +134,7 @@ class RowSumMechanism(Priced[Composed]):
     >>> from lapwing.vocabulary.guarantee import PrivacyUnit
     >>> ages = BoundedSum(longest=100, numbers=1, rho=Fraction(1, 2))
     >>> summing = RowSumMechanism(sums=[ages], unit=PrivacyUnit(person_key="id"))
-    >>> ((total,),) = summing.release(np.array([[40], [60], [900]]), lambda rows: [rows])
+    >>> ((total,),) = summing.release(np.array([[40], [60], [900]]), lambda rows: [(rows.T.astype(float), None)])
     >>> -800 < total < 1000
     True
 
@@ -94,33 +156,41 @@ class RowSumMechanism(Priced[Composed]):
         return tuple(float(law.sigma_used) for law in self._laws)
 
     def release(self, rows: "Sensitive[Whole] | Whole", add: WhatRowsAdd) -> list[list[int]]:
-        """Return each sum with noise; a row, which is one person, whose vector is too long adds nothing to it."""
+        """Return each sum with noise; a row, which is one person, that is beyond a bound adds nothing to that sum."""
         opened = rows.open_for_release() if isinstance(rows, Sensitive) else rows
-        totals = [np.zeros(one.numbers, np.int64) for one in self.sums]
+        totals = [np.zeros(one.entries, object) for one in self.sums]
         for start in range(0, len(opened), _BLOCK):
             block = opened[start : start + _BLOCK]
-            vectors = add(block)
-            for place, (one, each) in enumerate(zip(self.sums, vectors, strict=True)):
-                if each.shape != (len(block), one.numbers) or each.dtype != np.int64:
-                    del opened, block, vectors, each
-                    raise wrong_size(one.numbers, "let every row add as many whole numbers as its sum has")
-                totals[place] += without_long_ones(each, one.longest).sum(axis=0)
+            for place, (one, added) in enumerate(zip(self.sums, add(block), strict=True)):
+                totals[place] += one.of_block(added, len(block)).astype(np.int64).astype(object)
         del opened
         return [
-            [int(number) for number in np.ravel(add_noise(total, law, one.numbers))]
+            [int(number) for number in np.ravel(add_noise(one.told(total), law, one.entries))]
             for total, law, one in zip(totals, self._laws, self.sums, strict=True)
         ]
 
 
-def without_long_ones(vectors: Whole, longest: int) -> Whole:
-    """Return vectors, one a row, with those that are longer than they may be as zeros.
+def within_bounds(vectors: Reals, factors: Reals | None, longest: int, factor: int) -> tuple[Reals, Reals | None]:
+    """Make vectors, a column a person, and factors whole in their place; where one is beyond its bound, both are 0.
 
-    Numbers beyond the length are found before anything is squared, so nothing wraps around.
+    A sum of squares that is beyond 2^53 is rounded, but never below it, so what is too long is seen.
 
-    >>> without_long_ones(np.array([[3, 4], [3, 5], [2**62, 0]]), 5).tolist()
-    [[3, 4], [0, 0], [0, 0]]
+    >>> within_bounds(np.array([[3.0, 3, 1e300], [4, 5, 0]]), None, 5, 1)[0].tolist()
+    [[3.0, 0.0, 0.0], [4.0, 0.0, 0.0]]
     """
-    if vectors.size and (vectors.max() > longest or vectors.min() < -longest):
-        vectors = vectors * ((-longest <= vectors) & (vectors <= longest)).all(axis=1, keepdims=True)
-    short = np.einsum("ij,ij->i", vectors, vectors) <= longest**2
-    return vectors if short.all() else np.asarray(vectors * np.expand_dims(short, 1), np.int64)
+    for real in (vectors, factors):
+        if real is not None:
+            np.rint(real, out=real)
+    with np.errstate(over="ignore", invalid="ignore"):
+        fits = np.einsum("ij,ij->j", vectors, vectors) <= float(longest**2)
+    if factors is not None:
+        fits &= np.abs(factors) <= factor
+    if fits.all():
+        return vectors, factors
+    return np.where(fits, vectors, 0.0), None if factors is None else np.where(fits, factors, 0.0)
+
+
+@lru_cache(maxsize=8)
+def _upper(many: int) -> "tuple[NDArray[np.intp], NDArray[np.intp]]":
+    """Return the rows and the columns of an upper triangle."""
+    return np.triu_indices(many)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from lapwing.session import Session
 
 KIND: Final = ReservationKind(name="sample", if_lost=IfLost.ENDS)
+_MANY: Final = 10_000
 
 
 @frozen(repr=False)
@@ -58,7 +59,7 @@ class SampledPreview(Forecast):
         return (
             f"does not pay: everybody at the same price has an error of {format_short(round(self.sd_of_all, 1))}, the "
             f"sample {format_short(round(self.sd_if(0), 1))} if there is nobody, and "
-            f"{format_short(round(self.sd_if(10_000), 1))} if there are 10,000 people (standard deviations)"
+            f"{format_short(round(self.sd_if(_MANY), 1))} if there are {_MANY:,} people (standard deviations)"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -68,7 +69,9 @@ class SampledPreview(Forecast):
             "rate": format_exact(self.mechanism.rate),
             "inner_epsilon": format_exact(self.mechanism.inner),
             "advice": self.advice,
+            "sd": {"everybody": self.sd_of_all, "nobody": self.sd_if(0), "many": self.sd_if(_MANY)},
             "affordable": self.affordable,
+            "refusal": None if self.refusal is None else self.refusal.to_dict(),
         }
 
     def facts(self) -> list[tuple[str, str | None]]:

@@ -5,11 +5,12 @@ no rows), and a dash. Pages, reports and notebooks show the same drawing.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
 from itertools import groupby
 from typing import Any, Final
 
-from lapwing.show.strokes import WIDTH, Drawing, axis, dot, line, path, precise, rect, short, svg, text, ticks
+from lapwing.show.strokes import WIDTH, Drawing, Scale, axis, dot, line, path, precise, rect, short, svg, text, ticks
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.wording import named
 
@@ -30,7 +31,7 @@ class Panel:
 
     `values_of` are other labels, for where no font has the signs of the first ones. `no_effect` is the value at which
     there is nothing to see, such as a ratio of 1: a line marks it. `alike` are values of the panels beside it, on one
-    scale.
+    scale. `unfinished` are labels of periods that were not over: over time they stand apart, with the word for it.
     """
 
     name: str
@@ -43,6 +44,8 @@ class Panel:
     values_of: Sequence[str] | None = None
     no_effect: float | None = None
     alike: Sequence[float] = ()
+    unfinished: Sequence[str] = ()
+    unfinished_word: str = "incomplete"
 
     @property
     def ends(self) -> list[tuple[float, float, float] | None]:
@@ -92,6 +95,26 @@ def are_periods(labels: Sequence[str]) -> bool:
     """
     told = [one for one in labels if one != MISSING]
     return len(told) > 1 and told == sorted(set(told)) and all(map(_PERIOD.fullmatch, told))
+
+
+def not_over(labels: Sequence[str], until: date) -> tuple[str, ...]:
+    """Return the labels of years, quarters and months that end after the last day that is known.
+
+    >>> not_over(["2024-12", "2025-01"], date(2025, 1, 1)), not_over(["2024-Q4", "2025-Q1"], date(2025, 3, 31))
+    (('2025-01',), ())
+    """
+    return tuple(one for one in labels if _PERIOD.fullmatch(one) and _next_period(one) > f"{until + timedelta(1)}"[:7])
+
+
+def _next_period(label: str) -> str:
+    """Return the month that follows a period.
+
+    >>> [_next_period(one) for one in ("2024", "2024-Q2", "2024-12")]
+    ['2025-01', '2024-07', '2025-01']
+    """
+    year, _, part = label.partition("-")
+    last = 12 if not part else 3 * int(part[1]) if part[0] == "Q" else int(part)
+    return f"{int(year) + last // 12:04}-{last % 12 + 1:02}"
 
 
 def draw_panel(panel: Panel, title: Any) -> Drawing:
@@ -156,7 +179,11 @@ def _over_time(panel: Panel, title: Any) -> Drawing:
         *(line(left, y(tick), WIDTH - 16, y(tick), "c-grid") for tick in marks),
         *(text(left - 6, y(tick) + 4, short(tick), "quiet", "end") for tick in marks),
     ]
-    for _, several in groupby(enumerate(known), lambda one: one[1][0] - one[0]):
+    for (_, unfinished), several in groupby(
+        enumerate(known), lambda one: (one[1][0] - one[0], panel.labels[one[1][0]] in panel.unfinished)
+    ):
+        if unfinished:
+            continue
         run = [(x(place), *map(y, end)) for _, (place, end) in several]
         alone = len(run) == 1
         if alone:
@@ -164,6 +191,7 @@ def _over_time(panel: Panel, title: Any) -> Drawing:
         around = [*((at, low) for at, _, low, _ in run), *((at, high) for at, _, _, high in reversed(run))]
         body += [path(around, "c-area", closed=True), path([(at, value) for at, value, _, _ in run], "c-line")]
         body += [dot(at, value, 3, "c-dot") for at, value, _, _ in run] if alone or len(known) <= _MOST_MARKED else []
+    body += [mark for place, end in known for mark in _unfinished(panel, place, end, x, y)]
     for place, end in enumerate(panel.ends):
         if end is None:
             body.append(text(x(place), base - 2, "×", "quiet"))
@@ -173,3 +201,16 @@ def _over_time(panel: Panel, title: Any) -> Drawing:
     every = next((step for step in STEPS if len(panel.labels) <= step * most), STEPS[-1])
     body += [text(x(i), base + 18, panel.labels[i], "quiet") for i in range(0, len(panel.labels), every)]
     return svg(base + 28, title, body)
+
+
+def _unfinished(panel: Panel, place: int, end: tuple[float, float, float], x: Scale, y: Scale) -> Iterator[str]:
+    """Draw a period that was not over: a hollow dot with its bounds, dashed from the period before, and the word."""
+    if panel.labels[place] not in panel.unfinished:
+        return
+    value, low, high = map(y, end)
+    before = panel.ends[place - 1] if place else None
+    if before is not None:
+        yield line(x(place - 1), y(before[0]), x(place), value, "c-soon")
+    yield line(x(place), low, x(place), high, "c-err")
+    yield dot(x(place), value, 4, "c-no")
+    yield text(x(place) + 8, min(high, value) - 6, panel.unfinished_word, "quiet", "end")

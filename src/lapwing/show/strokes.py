@@ -24,6 +24,8 @@ _COLOURS: Final = {
     "c-err": 'stroke="currentColor" stroke-width="1.5"',
     "c-axis": 'stroke="#94a3b8"',
     "c-grid": 'stroke="#94a3b8" stroke-opacity="0.35"',
+    "c-soon": 'fill="none" stroke="#0f766e" stroke-width="1.5" stroke-dasharray="4 4"',
+    "c-no": 'fill="#ffffff" stroke="#64748b" stroke-width="1.8"',
     "c-todo": 'fill="#94a3b8"',
     "c-cell": f'{_ACCENT} stroke="#94a3b8"',
     "c-cell-unsure": f'{_ACCENT} stroke="#94a3b8" stroke-dasharray="3 3"',

@@ -1,6 +1,7 @@
 """A workspace, or a population, that is not made yet: what was decided so far, and the lapwing.toml that it becomes."""
 
 from dataclasses import field
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ _POPULATION = """
 # Protect groups of this size, such as families, not only people.
 {groups}
 # The day that "age" is meant on; no question asks the clock.
-# now = 2025-01-01
+{now}
 
 # Who has no allowance may spend what the budget leaves; safer is: nothing.
 {unnamed}
@@ -57,6 +58,7 @@ class Draft:
     adjacency: str | None = None
     groups_of: int | None = None
     people: int | None = None
+    now: date | None = None
     ledger: str | None = None
     only_named: bool = False
     analysts: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -99,6 +101,7 @@ class Draft:
             budget=_line("budget", self.budget or None, {"epsilon": "3"}),
             adjacency=_line("adjacency", self.adjacency, "add-remove"),
             groups=_line("protects_groups_of", self.groups_of, 1),
+            now=f"now = {self.now}" if self.now else "# now = 2025-01-01",
             unnamed=_line("unnamed_analysts", "refused" if self.only_named else None, "refused"),
             analysts="".join(analysts) or '# ana = { epsilon = "1" }\n',
         )

@@ -53,7 +53,7 @@ from lapwing.ledger.states import Analyst
 from lapwing.queries.catalogue.column import Category
 from lapwing.queries.catalogue.population import Population, Segment, Table
 from lapwing.queries.catalogue.public_tables import Vocabulary
-from lapwing.sources import SOURCES, FileSource, Source, require_no_password, share_data
+from lapwing.sources import SOURCES, FileSource, Source, files_below, require_no_password, share_data
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import as_int, as_written
 from lapwing.vocabulary.frozen import frozen
@@ -230,11 +230,13 @@ def read_settings(folder: Path, text: str | None = None) -> Settings:
 def _require_one_account(populations: Mapping[str, PopulationSettings], folder: Path) -> None:
     """Refuse a table of two populations: its people would have two accounts, and twice the budget."""
     owners: dict[tuple[str, ...], str] = {}
+    below = cache(files_below)
     for name, declared in populations.items():
         for table, source in declared.sources.items():
             place = source.place(folder)
             owner = next(
-                (whose for one, whose in owners.items() if whose != name and share_data(one, place, folder)), None
+                (whose for one, whose in owners.items() if whose != name and share_data(one, place, folder, below)),
+                None,
             )
             owners[place] = name
             if owner is not None:

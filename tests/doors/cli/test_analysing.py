@@ -36,6 +36,21 @@ def test_two_groups_are_compared_and_a_guess_is_free(folder) -> None:
     assert ranked.exit_code == 0, ranked.output
 
 
+def test_how_many_rows_people_have_is_told_and_what_a_bound_cuts(folder) -> None:
+    words = ["rows-a-person", "visit", "--epsilon", "0.2", "-w", folder]
+    foreseen = json.loads(run(*words, "--dry-run", "--json").output)
+    assert (foreseen["price"]["epsilon"], foreseen["refusal"]) == ("0.2", None)
+    told = json.loads(run(*words, "--max-rows", "9", "--json").output)
+    assert 9 in [one["max_rows"] for one in told["cuts"]]
+    assert [one["share"] for one in told["enough"]] == ["0.2", "0.1", "0.05", "0.01"]
+    again = run(*words)
+    assert "cuts about" in again.output
+    assert "nothing: it was asked before" in again.output
+    assert run("rows-a-person", "patient", "--epsilon", "0.2", "-w", folder).exit_code == 2, "nothing is cut there"
+    cut = run("sql", "select count(*) from visit", "--epsilon", "0.2", "-w", folder)
+    assert "lapwing rows-a-person visit" in cut.output
+
+
 def test_curves_are_printed_and_drawn(folder, tmp_path) -> None:
     words = ["survival", "patient", "--time", "age", "--event", "hypertension", "--by", "sex", "--grid", "0..90/30"]
     told = json.loads(run(*words, "--epsilon", "1", "-w", folder, "--json", "--dry-run").output)

@@ -9,11 +9,31 @@ from pathlib import Path
 from lapwing import __version__
 from lapwing.doors.server.operations import OPERATIONS
 from lapwing.doors.server.questions_wire import Bins, Sql, type_of
-from lapwing.doors.server.wire import Offer, PublicationBody, StreamOfferBody
+from lapwing.doors.server.wire import (
+    ComparisonBody,
+    DashboardBody,
+    ExplorerBody,
+    Offer,
+    PublicationBody,
+    RegressionBody,
+    RowsBody,
+    StreamOfferBody,
+    SurvivalBody,
+    SynthesisBody,
+)
 from lapwing.queries.statistics import STATISTICS
 
 PACKAGE = Path(__file__).parents[3] / "clients" / "r"
 SOURCE = {path.stem: path.read_text(encoding="utf-8") for path in (PACKAGE / "R").glob("*.R")}
+BODIES = {
+    "comparison": ComparisonBody,
+    "survival": SurvivalBody,
+    "rows": RowsBody,
+    "regression": RegressionBody,
+    "dashboard": DashboardBody,
+    "synthesis": SynthesisBody,
+    "explorer": ExplorerBody,
+}
 METHODS = {"print", "plot", "as.data.frame"}
 
 
@@ -31,12 +51,10 @@ def vector_of(text, name):
 def test_it_calls_operations_of_the_table_as_the_table_says() -> None:
     theirs = {one.name: [one.method, one.path] for one in OPERATIONS}
     ours = list_of(SOURCE["operations"], "operations")
-    assert len(ours) == 16
+    assert len(ours) == 37
     assert {name: theirs.get(name) for name in ours} == ours
-    called = set(
-        re.findall(r'call_(?:operation|here)\((?:[\w$]+), "(\w+)"', " ".join("\n".join(SOURCE.values()).split()))
-    )
-    called |= set(re.findall(r'call_here\( ?[\w$]+, "(\w+)"', " ".join("\n".join(SOURCE.values()).split())))
+    everything = " ".join("\n".join(SOURCE.values()).split())
+    called = set(re.findall(r'(?:call_\w+|look_at\w*|explored)\( ?[\w$]+, "(\w+)"', everything))
     assert called == set(ours)
 
 
@@ -60,9 +78,11 @@ def test_its_fields_are_those_of_the_wire() -> None:
     assert set(vector_of(SOURCE["operations"], "price_fields")) == set(Offer.__struct_fields__)
     beside = {"title", "segment"}
     assert set(vector_of(SOURCE["operations"], "stream_fields")) == set(StreamOfferBody.__struct_fields__) - beside
-    beside = {"concept_sets", "segment", "rows"}  # it publishes people
+    beside = {"concept_sets", "segment"}
     published = set(vector_of(SOURCE["operations"], "publication_fields"))
     assert published == set(PublicationBody.__struct_fields__) - beside
+    for name, body in BODIES.items():
+        assert set(vector_of(SOURCE["operations"], f"{name}_fields")) == set(body.__struct_fields__) - beside, name
     assert set(Bins.__struct_fields__) == {"column", "edges"}
     assert set(Sql.__struct_fields__) == {"text", "max_rows", "max_groups"}
 

@@ -42,6 +42,7 @@ rows = "many"
 max_rows = 2
 [populations.clinic.tables.visit.columns]
 kind = { type = "category", values = ["ER", "ward"] }
+day = { type = "date", first = 2024-01-01, last = 2024-12-31 }
 """
 
 
@@ -96,6 +97,12 @@ LIES: dict[str, tuple[str, tuple[Any, ...], Any]] = {
     "another publication": ("publications", ("means",), "0" * 64),
     "narrower": ("publications", ("tables", 0, "high"), lambda told: [one - 1 for one in told]),
     "another sd": ("publications", ("tables", 0, "sd"), 0.1),
+    "a comparison of others": ("comparison-previews", ("question",), lambda text: text.replace('"clinic"', '"others"')),
+    "a cheap comparison": ("comparisons", ("price", "epsilon"), "0.001"),
+    "beyond its bounds": ("comparisons", ("groups", 0, "low"), 2),
+    "more than all": ("rows-a-person", ("cuts", 0, "high"), 2),
+    "another synthesis": ("syntheses", ("means",), "0" * 64),
+    "more answers": ("counts", ("paid_answers_left",), 7),
     "fewer cells": ("publications", ("tables", 0, "people"), lambda told: told[1:]),
 }
 
@@ -120,8 +127,10 @@ def make_folder(folder: Path, kind: budgets.KindOfBudget) -> Path:
     people = range(1, 401)
     rows = "".join(f"{i},{'FM'[i % 2]},{i % 100}\n" for i in people)
     (folder / "patient.csv").write_text(f"patient_id,sex,age\n{rows}")
-    visits = "".join(f"{i},{('ER', 'ward')[(i + n) % 2]}\n" for i in people for n in range(i % 4))
-    (folder / "visit.csv").write_text(f"patient_id,kind\n{visits}")
+    visits = "".join(
+        f"{i},{('ER', 'ward')[(i + n) % 2]},2024-0{1 + i % 6}-1{n}\n" for i in people for n in range(i % 4)
+    )
+    (folder / "visit.csv").write_text(f"patient_id,kind,day\n{visits}")
     lw.create(folder, SETTINGS.replace("BUDGET", kind.toml(60))).close()
     return folder
 

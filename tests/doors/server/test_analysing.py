@@ -11,6 +11,7 @@ from doors.server.pages.visitors import clinic_door, gaussian
 from lapwing.doors.server.jobs import Job, JobName
 from lapwing.doors.server.problems import ProblemError
 from lapwing.noise.randomness import fresh_name
+from lapwing.vocabulary.codec import digest
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +76,29 @@ def test_curves_are_those_of_python_and_are_charged_once(door, budget) -> None:
     assert (made["p"], made["curves"]) == (here.p, [one.to_dict() for one in here.curves])
     assert door.get("ana", f"{P}/survivals/curves-key").json()["curves"] == made["curves"]
     assert door.get("ana", f"{P}/comparisons/curves-key").status_code == 404
+
+
+def test_rows_a_person_are_those_of_python_and_are_charged_once(door, budget) -> None:
+    body, before = {"table": "visit", "up_to": 20, "price": budget.of("0.2")}, door.left()
+    foreseen = post(door, "rows-a-person-previews", body).json()
+    assert (foreseen["stored"], foreseen["affordable"], door.left()) == (False, True, before)
+    for path in ("rows-a-person-previews", "rows-a-person"):
+        other = post(door, path, {**body, "means": ["0" * 64]})
+        assert (other.status_code, code_of(other)) == (409, "disagreement"), other.text
+    assert door.left() == before
+    body["means"] = [digest([foreseen["question"]])]
+    made = post(door, "rows-a-person", body, key="rows-key").json()
+    with lw.open(door.folder, analyst="ana") as session:
+        here = session.rows_a_person("visit", up_to=20, key="rows-key", **budget.of("0.2"))
+    assert made["cuts"] == here.to_dict()["cuts"]
+    assert (made["sentence"], made["receipt"]) == (str(here), str(here.answer.receipt))
+    paid = door.left()
+    assert paid != before
+    assert door.get("ana", f"{P}/rows-a-person/rows-key").json()["spans"] == made["spans"]
+    assert door.get("ana", f"{P}/jobs/rows-key").json()["outcome"]["cuts"] == made["cuts"]
+    assert [one["key"] for one in door.get("ana", f"{P}/rows-a-person").json()] == ["rows-key"]
+    assert post(door, "rows-a-person", {**body, "table": "patient"}).status_code == 422, "nothing is cut there"
+    assert door.left() == paid
 
 
 def test_a_regression_is_a_job_with_rounds_and_that_of_python(door, budget) -> None:

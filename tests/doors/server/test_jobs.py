@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 import lapwing as lw
+from doors.server.brake import SECRET, Brake
 from doors.server.doors import UNLIMITED, Door, P, Process, code_of, count, make_folder, serving
 from lapwing import errors
 from lapwing.answers.releases import NoisyNumbers
@@ -20,37 +21,15 @@ from lapwing.doors.server.application import DoorSettings
 from lapwing.doors.server.door_store import open_store
 from lapwing.doors.server.memory import Memory
 from lapwing.doors.server.rates import Limits, Rate
-from lapwing.engines.reading import stoppable
 from lapwing.noise.randomness import fresh_name
 from lapwing.vocabulary.codec import digest
 
 pytestmark = pytest.mark.one_budget("jobs are queued, stopped and lost alike, whatever they are paid with")
 
-SECRET = "the secret of patient 4711"  # noqa: S105 - it is what must not be seen
-
 
 @pytest.fixture
 def folder(quick_path, budget):
     return make_folder(quick_path / "clinic", budget)
-
-
-class Brake:
-    """Holds every reading of data until it is let go, as a slow database would; a statement can be stopped."""
-
-    def __init__(self, monkeypatch) -> None:
-        self.go, self.reading = threading.Event(), threading.Event()
-        read = NoisyNumbers.read
-
-        def slowly(release, engine):
-            stopped = threading.Event()
-            self.reading.set()
-            with stoppable(stopped.set):
-                while not self.go.wait(0.01):
-                    if stopped.is_set():
-                        raise InterruptedError(SECRET)
-            return read(release, engine)
-
-        monkeypatch.setattr(NoisyNumbers, "read", slowly)
 
 
 def ask_and_leave(door, where: str, key: str) -> None:

@@ -64,6 +64,7 @@ MATRIX = {
     **dict.fromkeys(("preview_study", "studies", "study", "study_again"), ASK),
     **dict.fromkeys(("ask_explorer", "close_explorer"), ASK),
     **dict.fromkeys(("preview_comparison", "comparisons", "compare", "comparison"), ASK),
+    **dict.fromkeys(("preview_rows", "all_rows", "rows_a_person", "rows"), ASK),
     **dict.fromkeys(("preview_survival", "survivals", "estimate_survival", "survival"), ASK),
     **dict.fromkeys(("preview_regression", "regressions", "regress", "regression"), ASK),
     **dict.fromkeys(("preview_dashboard", "dashboards", "open_dashboard", "dashboard", "publish_release"), ASK),
@@ -85,7 +86,7 @@ MATRIX = {
 SPENDS = {
     *("ask", "open_stream", "ask_stream", "ask_many", "ask_stream_many", "close_stream"),
     *("publish", "synthesize", "open_explorer", "ask_explorer", "close_explorer", "certify", "study"),
-    *("compare", "estimate_survival", "regress", "open_dashboard", "publish_release"),
+    *("compare", "estimate_survival", "rows_a_person", "regress", "open_dashboard", "publish_release"),
 }
 
 

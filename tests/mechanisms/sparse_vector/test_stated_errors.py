@@ -6,6 +6,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from scipy.special import erfc
 
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.mechanisms.sparse_vector import law_probabilities as tails
@@ -31,13 +32,13 @@ def masses(law, z):
         case DiscreteLaplace():
             weights = np.exp(-np.abs(z) / float(law.scale))
         case RoundedGaussian():
-            weights = np.array([_gaussian_cell(int(n), float(law.sigma_used)) for n in z])
+            weights = _gaussian_cells(np.abs(z), float(law.sigma_used))
     return weights / math.fsum(weights)
 
 
-def _gaussian_cell(n, sigma):
-    n = abs(n)  # in the upper tail a difference of complements keeps its digits
-    return (math.erfc((n - 0.5) / sigma / math.sqrt(2)) - math.erfc((n + 0.5) / sigma / math.sqrt(2))) / 2
+def _gaussian_cells(far, sigma):
+    """In the upper tail a difference of complements keeps its digits."""
+    return (erfc((far - 0.5) / sigma / math.sqrt(2)) - erfc((far + 0.5) / sigma / math.sqrt(2))) / 2
 
 
 def log_tail(law, x):
@@ -55,8 +56,7 @@ def log_tail(law, x):
             )
         case RoundedGaussian():
             at = (x - 0.5) / float(law.sigma_used) / math.sqrt(2)
-            upper = np.array([math.erfc(v) / 2 for v in at])
-            lower = np.array([math.erfc(-v) / 2 for v in at])
+            upper, lower = erfc(at) / 2, erfc(-at) / 2
             with np.errstate(divide="ignore"):
                 return (
                     np.where(upper < 0.5, np.log(upper), np.log1p(-lower)),

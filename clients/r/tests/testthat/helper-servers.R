@@ -17,3 +17,12 @@ liar <- function(name) {
 }
 
 for_each_budget <- function(test) for (kind in names(servers())) test(session_at(kind), kind)
+
+at_liar <- function(name) lw_connect(liar(name), servers()$epsilon$token, timeout = 10)
+
+refused_with <- function(expression, class = "lapwing_error") {
+  told <- tryCatch(expression, error = function(failure) failure)
+  expect_s3_class(told, class)
+  expect_false(grepl("\033", conditionMessage(told), fixed = TRUE))
+  told
+}

@@ -1,14 +1,5 @@
 # Somebody stands between this client and a real server, and changes one part of what is told.
 
-at_liar <- function(name) lw_connect(liar(name), servers()$epsilon$token, timeout = 10)
-
-refused_with <- function(expression, class = "lapwing_error") {
-  told <- tryCatch(expression, error = function(failure) failure)
-  expect_s3_class(told, class)
-  expect_false(grepl("\033", conditionMessage(told), fixed = TRUE))
-  told
-}
-
 test_that("who lies about the population is refused before anything is asked", {
   before <- lw_budget(session_at())$amount
   for (lie in c("another name", "the neighbours", "groups of two", "another salt", "no unit", "who it is")) {

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 )
 @click.option("--means", metavar="X,X", help="With --dry-run: the means that are to be told apart.")
 @click.option("--deviations", metavar="X,X", help="With --means: the standard deviations of both groups.")
+@click.option("--power", metavar="P", help="With --dry-run, in place of a price: what it costs to see it so likely.")
 @click.option("--key", help="An idempotency key: the same key brings back the same answer, free, for ever.")
 @click.option("--dry-run", is_flag=True, help="Say the price, and how likely such a difference is seen: free.")
 @plot_option
@@ -47,6 +48,7 @@ def compare(
     shares: str | None,
     means: str | None,
     deviations: str | None,
+    power: str | None,
     **asked: str,
 ) -> None:
     """Compare two groups, with a p-value that knows the noise.
@@ -58,6 +60,8 @@ def compare(
     lapwing compare patients cancer_survivor --by sex --epsilon 1
     lapwing compare patients cancer_survivor --by sex --epsilon 0.3 \\
         --dry-run --people 500,500 --shares 0.10,0.16
+    lapwing compare patients cancer_survivor --by sex --power 0.75 \\
+        --dry-run --people 500,500 --shares 0.10,0.16
     lapwing compare patients age --by sex --method rank --epsilon 0.5
 
     It costs what one count costs: the epsilon you offer, once. The same comparison of the same data is free.
@@ -68,16 +72,17 @@ def compare(
         if dry_run:
             words = {name: said for name, said in asked.items() if said is not None}
             found = session.preview_compare(
-                **words, where=where, groups=list(groups) or None, assume=assumed or None, **offer
+                **words, where=where, groups=list(groups) or None, assume=assumed or None, power=power, **offer
             )
             record = {**found.to_dict(), "refusal": refusal_record(found.preview.refusal)}
             door.tell(record, facts(*found.facts()))
             return
-        if assumed:
-            first = next(iter(assumed))
+        guessed = {**given, "power": power}
+        first = next((name for name, text in guessed.items() if text is not None), None)
+        if first is not None:
             remedy = "add --dry-run, which is free, or leave it out"
             reason = "is supposed, and a comparison needs no guess"
-            raise ParameterError(f"--{first}", given[first], reason=reason, remedy=remedy)
+            raise ParameterError(f"--{first}", guessed[first], reason=reason, remedy=remedy)
         with waiting("comparing"):
             compared = session.compare(**asked, where=where, groups=list(groups) or None, key=key, **offer)
         left = session.budget()
@@ -166,10 +171,14 @@ def read_grid(text: str) -> list[int]:
             return [int(part) for part in text.split(",")]
         ends, _, step = text.partition("/")
         first, _, last = ends.partition("..")
-        return list(range(int(first), int(last) + 1, int(step or 1)))
+        found = list(range(int(first), int(last) + 1, int(step or 1)))
     except ValueError:
         remedy = "write --grid 0..720/30, or --grid 0,30,90,360"
         raise ParameterError("--grid", text, reason="is no list of periods", remedy=remedy) from None
+    if len(found) < 2:  # noqa: PLR2004 - the ends of a period
+        remedy = "write the earlier end first, and steps that fit between: --grid 0..720/30"
+        raise ParameterError("--grid", text, reason="ends before a period is over", remedy=remedy)
+    return found
 
 
 def _rows(curves: "Sequence[SurvivalCurve]", by: str | None) -> str:

@@ -125,13 +125,19 @@ def _width(*, natural: int) -> int:
 
 @contextmanager
 def waiting(sentence: str) -> Iterator[None]:
-    """Say on a terminal that something is being done, for as long as it is."""
+    """Say on a terminal that something is being done, and for how long, as long as it is.
+
+    Nothing else is told of a question that is being read: how much of the tables has been would be about the data.
+    """
     if not sys.stderr.isatty():
         yield
         return
     from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    with Console(stderr=True).status(escaped(sentence)):
+    shown = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+    with Progress(*shown, console=Console(stderr=True), transient=True) as clock:
+        clock.add_task(escaped(sentence), total=None)
         yield
 
 
@@ -305,6 +311,10 @@ COMMANDS: Final = {
     "choose": ("lapwing.doors.cli.ask:choose", "Say which of several named counts or totals is the largest."),
     "compare": ("lapwing.doors.cli.analysing:compare", "Compare two groups, with a p-value that knows the noise."),
     "survival": ("lapwing.doors.cli.analysing:survival", "Draw survival curves by arm, with the log-rank test."),
+    "rows-a-person": (
+        "lapwing.doors.cli.counting_rows:rows_a_person",
+        "Say how many rows people have, and what max_rows cuts.",
+    ),
     "regress": ("lapwing.doors.cli.regressing:regress", "Fit a linear, logistic or Poisson regression."),
     "estimate": ("lapwing.doors.cli.estimating:estimate", "Estimate any function of the custodian's own."),
     "graph": (
@@ -361,6 +371,7 @@ USERS: Final = {
         "choose",
         "compare",
         "survival",
+        "rows-a-person",
         "regress",
         "estimate",
         "graph",

@@ -7,6 +7,7 @@ The columns of a table are options as well: --integer age=0..120 --category sex=
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,9 @@ from lapwing.workspace.workspace import Workspace, open_workspace
 )
 @click.option("--groups-of", metavar="N", type=click.IntRange(1), help="Protect groups of N, such as families.")
 @click.option("--people", metavar="N", type=click.IntRange(1), help="About how many there are, for advice only.")
+@click.option(
+    "--now", metavar="DAY", callback=lambda *given: _day(given[2]), help='The day that "age" is meant on: 2025-01-01.'
+)
 @click.option("--ledger", metavar="ADDRESS", help="Keep the account in PostgreSQL: postgresql://...")
 @click.option(
     "--answers",
@@ -79,6 +83,7 @@ def init(
 
     \b
     lapwing init clinic --person-key patient_id --epsilon 3
+    lapwing init trial --person-key id --epsilon 1 --now 2025-01-01
     lapwing init --answers answers.toml
     lapwing init clinic --template
 
@@ -107,6 +112,13 @@ def init(
         )
     else:
         _make_by_questions(draft)
+
+
+def _day(given: str | None) -> date | None:
+    try:
+        return None if given is None else date.fromisoformat(given)
+    except ValueError:
+        raise ParameterError("--now", given, reason="is no day", remedy="write --now 2025-01-01") from None
 
 
 def _allowance(given: str) -> tuple[str, dict[str, str]]:

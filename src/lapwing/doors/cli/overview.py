@@ -137,6 +137,7 @@ def _describe_account(session: Session) -> tuple[dict[str, Any], str, str]:
         "unnamed_analysts": "refused" if decided.only_named else "allowed",
         "answers": kinds.count("answer"),
         "streams": sum(entry["kind"] == "opening" and "reserves" not in entry for entry in history),
+        "reservations": sum(entry["kind"] == "opening" and "reserves" in entry for entry in history),
         "suspended": decided.suspended or asking.suspended,
         "suspended_analysts": stopped,
         "planned_total": planned.to_dict(),
@@ -150,9 +151,10 @@ def _describe_account(session: Session) -> tuple[dict[str, Any], str, str]:
     header = ["whose", "budget", "spent", "reserved", "left"]
     rows = [[one, *_columns(status)] for one, status in whose.items()]
     fits = None if left.left is not None else f"{left.remaining} fits; see docs/ledger.md"
-    share = left.for_open_groups
+    share, rounds = left.for_open_groups, record["reservations"]
     about = facts(
         ("answered", f"{several(record['answers'], 'question')} and {several(record['streams'], 'stream')}"),
+        ("paid for", f"{several(rounds, 'reservation')}: regressions, dashboards and the like" if rounds else None),
         ("stopped", "spending of everybody; lapwing suspend --end allows it again" if decided.suspended else None),
         *(
             ("stopped", f"spending of {one}; lapwing suspend {shlex.quote(one)} --end allows it again")

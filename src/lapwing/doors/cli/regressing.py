@@ -1,16 +1,18 @@
 """The command that fits a regression: five rounds under one charge, or what it would cost and tell, for nothing."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lapwing.doors.cli.commands import facts, refusal_record, table, waiting
+from lapwing.doors.cli.commands import facts, progress, refusal_record, table
 from lapwing.doors.cli.options import Door, at_the_door, complete_tables, plot_option, priced, where_option
 
 if TYPE_CHECKING:
     from lapwing.analyses.regression import Regression
     from lapwing.answers.target import TargetWords
+
+_LEAST_P: Final = 0.001
 
 
 @click.command()
@@ -62,8 +64,8 @@ def regress(
             preview = session.preview_regress(**asked, assume=assume, **offer)
             door.tell({**preview.to_dict(), "refusal": refusal_record(preview.refusal)}, facts(*preview.facts()))
             return
-        with waiting("fitting, in five rounds"):
-            found = session.regress(**asked, assume=assume, key=key, **offer)
+        with progress("fitting, in five rounds") as tick:
+            found = session.regress(**asked, assume=assume, key=key, progress=tick, **offer)
         left = session.budget()
     if plot is not None:
         found.forest(plot)
@@ -78,7 +80,9 @@ def _rows(found: "Regression") -> str:
     for one in found.coefficients:
         ratio = [f"{number:.4g}" for number in one.ratio()] if found.ratio else []
         told = [f"{number:.4g}" for number in (one.estimate, one.low, one.high)]
-        lines.append([one.term, *told, *ratio, f"{one.p:.2g}", f"{one.noise_share:.0%}"])
+        lines.append(
+            [one.term, *told, *ratio, f"<{_LEAST_P}" if one.p < _LEAST_P else f"{one.p:.2g}", f"{one.noise_share:.0%}"]
+        )
     ratios = [found.ratio, "from", "to"] if found.ratio else []
     sure = f"from ({found.confidence:.0%})"
     return table(["term", "estimate", sure, "to", *ratios, "p", "noise"], lines)

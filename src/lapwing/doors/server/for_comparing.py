@@ -1,17 +1,18 @@
-"""Groups compared, and survival, over the wire: preview, ask, list, and read again.
+"""Groups compared, survival, and how many rows people have, over the wire: preview, ask, list, and read again.
 
-Each is one question, which is charged and answered as any other is; the estimates and the test are computed from its
+Each is one question, which is charged and answered as any other is; what is estimated and tested is computed from its
 answer, now and whenever it is looked at.
 """
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import UNSET
 
 from lapwing.analyses.compare import compared_by, judge
 from lapwing.analyses.comparison import Comparison
+from lapwing.analyses.rows_a_person import RowsAPerson, asked_rows
 from lapwing.analyses.survival import curves_of, histogram_of
 from lapwing.analyses.survival_curves import SurvivalCurves
 from lapwing.answers.answer import Answer
@@ -20,7 +21,7 @@ from lapwing.doors.server.for_analysts import foretell
 from lapwing.doors.server.jobs import Job, JobName, ending_of
 from lapwing.doors.server.memory import LEDGER
 from lapwing.doors.server.problems import ProblemError, body_of, status_of
-from lapwing.doors.server.wire import ComparisonBody, SurvivalBody
+from lapwing.doors.server.wire import ComparisonBody, RowsBody, SurvivalBody
 from lapwing.queries.planning.planner import Question
 from lapwing.session import Session
 from lapwing.vocabulary.codec import to_record
@@ -29,14 +30,19 @@ from lapwing.vocabulary.errors import ParameterError, UnansweredError
 
 COMPARE: Final = "compare"
 SURVIVE: Final = "estimate_survival"
+ROWS: Final = "rows_a_person"
 """What they are remembered as."""
+
+Analysis: TypeAlias = Comparison | SurvivalCurves | RowsAPerson
+AnalysisBody: TypeAlias = ComparisonBody | SurvivalBody | RowsBody
+_BODIES: Final[dict[str, type[AnalysisBody]]] = {COMPARE: ComparisonBody, SURVIVE: SurvivalBody, ROWS: RowsBody}
 
 
 class JudgedQuestion(NamedTuple):
     """The question of an analysis, and what its answer becomes."""
 
     question: Question
-    judged: Callable[[Answer], Comparison | SurvivalCurves]
+    judged: Callable[[Answer], Analysis]
 
 
 async def preview_comparison(call: ServerCall) -> Reply:
@@ -77,6 +83,31 @@ async def estimate_survival(call: ServerCall) -> Reply:
     return await call.run(lambda job: _analyse(call, job))
 
 
+async def preview_rows(call: ServerCall) -> Reply:
+    """Say what it would cost to say how many rows people have, and how far off each number would be. It is free."""
+    return await foretell(call, _preview_rows)
+
+
+def _preview_rows(call: ServerCall) -> bytes:
+    told = call.session().preview_rows_a_person(**_words(call.body), **call.body.price.words())
+    return msgspec.json.encode({**told.to_dict(), **_standing(call)})
+
+
+async def rows_a_person(call: ServerCall) -> Reply:
+    """Say how many rows people have, and what any max_rows cuts, and pay what one count costs, once under the key."""
+    return await call.run(lambda job: _analyse(call, job))
+
+
+def list_counted_rows(call: ServerCall) -> Any:
+    """List what whoever calls has asked here about how many rows people have, the newest first."""
+    return _listed(call, ROWS)
+
+
+def show_rows_again(call: ServerCall) -> Reply:
+    """Return again how many rows people have, as it was answered; it never charges, and needs no database."""
+    return _shown(call, ROWS)
+
+
 def list_comparisons(call: ServerCall) -> Any:
     """List what whoever calls has compared here, the newest first."""
     return _listed(call, COMPARE)
@@ -99,7 +130,7 @@ def show_survival(call: ServerCall) -> Reply:
 
 def analysed_again(call: ServerCall, key: str, known: dict[str, Any]) -> dict[str, Any] | None:
     """Return the analysis under a key that is known here, if it was answered."""
-    body: Any = msgspec.convert(known["body"], ComparisonBody if known["kind"] == COMPARE else SurvivalBody)
+    body: Any = msgspec.convert(known["body"], _BODIES[known["kind"]])
     session, entry = call.session(body), call.server.memory.entry(call.population, call.person.id, key)
     question, judged = _asked(session, body)
     answer = session.stored(question, key=key, entry=entry, **body.price.words())
@@ -110,6 +141,7 @@ def _analyse(call: ServerCall, job: Job) -> dict[str, Any]:
     with deadline():
         question, judged = _asked(job.session, call.body)
     priced = job.session.price([question], **call.body.price.words())
+    call.require_meaning(priced.meanings)
     answer = priced.stored(call.key)
     found = LEDGER if answer is None or answer.receipt is None else answer.receipt.seq
     stands = call.remember(found)
@@ -122,20 +154,23 @@ def _analyse(call: ServerCall, job: Job) -> dict[str, Any]:
     return _record(call.key, answer, judged)
 
 
-def _asked(session: Session, body: ComparisonBody | SurvivalBody) -> JudgedQuestion:
+def _asked(session: Session, body: AnalysisBody) -> JudgedQuestion:
     """Return the question, or refuse what cannot be asked, before anything is charged."""
     words = _words(body)
     if isinstance(body, SurvivalBody):
         told = {name: words[name] for name in ("time", "event", "grid", "by") if name in words}
         return JudgedQuestion(histogram_of(session, **words), lambda answer: curves_of(answer, **told))
+    if isinstance(body, RowsBody):
+        question, spans = asked_rows(session, **words)
+        return JudgedQuestion(question, lambda answer: RowsAPerson(table=body.table, answer=answer, spans=spans))
     method, question = compared_by(session, **words)
     between = {name: words[name] for name in ("outcome", "by", "groups") if name in words}
     return JudgedQuestion(question, lambda answer: judge(answer, method, **between))
 
 
-def _words(body: ComparisonBody | SurvivalBody) -> dict[str, Any]:
+def _words(body: AnalysisBody) -> dict[str, Any]:
     """Return the words of the verb, without those of its price and of what is assumed."""
-    beside = {"price", "assume", "concept_sets", "segment"}
+    beside = {"price", "assume", "means", "concept_sets", "segment"}
     return {name: given for name, given in body.words().items() if name not in beside}
 
 
@@ -150,8 +185,14 @@ def _standing(call: ServerCall) -> dict[str, Any]:
     """Say whether it is free, and whether the caller may spend nothing now."""
     session = call.session()
     priced = session.price([_asked(session, call.body).question], **call.body.price.words())
-    stopped = priced.preview().before.suspension
-    return {"stored": priced.stored() is not None, "stopped": None if stopped is None else stopped.to_dict()}
+    call.require_meaning(priced.meanings)
+    told = priced.preview()
+    stopped = told.before.suspension
+    return {
+        "question": told.asked.text,
+        "stored": priced.stored() is not None,
+        "stopped": None if stopped is None else stopped.to_dict(),
+    }
 
 
 def _listed(call: ServerCall, kind: str) -> list[dict[str, Any]]:
@@ -174,12 +215,12 @@ def _shown(call: ServerCall, kind: str) -> Reply:
     return Reply(body=msgspec.json.encode(told))
 
 
-def _record(key: str, answer: Answer, judged: Callable[[Answer], Comparison | SurvivalCurves]) -> dict[str, Any]:
+def _record(key: str, answer: Answer, judged: Callable[[Answer], Analysis]) -> dict[str, Any]:
     found = judged(answer)
     return {
         "key": key,
         **found.to_dict(),
-        "sentence": found.sentence,
+        "sentence": str(found) if isinstance(found, RowsAPerson) else found.sentence,
         "question": answer.asked.text,
         "released": to_record(tuple(tuple(numbers) for numbers in answer.numbers.values())),
         "versions": dict(answer.versions),

@@ -7,7 +7,7 @@ import msgspec
 
 from lapwing.doors.server.calls import Reply, ServerCall
 from lapwing.doors.server.for_analysts import QUESTION, QUESTIONS, answered_again, answered_together_again
-from lapwing.doors.server.for_comparing import COMPARE, SURVIVE, analysed_again
+from lapwing.doors.server.for_comparing import COMPARE, ROWS, SURVIVE, analysed_again
 from lapwing.doors.server.for_dashboards import OPEN_DASHBOARD, PUBLISH_RELEASE, dashboard_under
 from lapwing.doors.server.for_explorers import explorer_under
 from lapwing.doors.server.for_publishing import PUBLISH, publication_under
@@ -80,7 +80,7 @@ _FIND: Final = {
     PUBLISH: publication_under,
     SYNTHESIZE: synthesis_under,
     REGRESS: regression_under,
-    **dict.fromkeys((COMPARE, SURVIVE), _analysis),
+    **dict.fromkeys((COMPARE, SURVIVE, ROWS), _analysis),
     **dict.fromkeys((OPEN_DASHBOARD, PUBLISH_RELEASE), dashboard_under),
     STUDY: study_under,
     **dict.fromkeys(("open_explorer", "ask_explorer", "close_explorer", "certify"), explorer_under),

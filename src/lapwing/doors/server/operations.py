@@ -152,6 +152,10 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     _own("GET", P + "/survivals", "survivals", for_comparing.list_survivals, answer=Records),
     _spend("POST", P + "/survivals", "estimate_survival", for_comparing.estimate_survival, body=wire.SurvivalBody),
     _own("GET", P + "/survivals/{key}", "survival", for_comparing.show_survival, refusals=(409, 410, 422, 503)),
+    _look("POST", P + "/rows-a-person-previews", "preview_rows", for_comparing.preview_rows, body=wire.RowsBody),
+    _own("GET", P + "/rows-a-person", "all_rows", for_comparing.list_counted_rows, answer=Records),
+    _spend("POST", P + "/rows-a-person", "rows_a_person", for_comparing.rows_a_person, body=wire.RowsBody),
+    _own("GET", P + "/rows-a-person/{key}", "rows", for_comparing.show_rows_again, refusals=(409, 410, 422, 503)),
     _look(
         "POST",
         P + "/regression-previews",
@@ -289,6 +293,7 @@ LARGER: Final = frozenset(
         *("study-previews", "studies"),
         *("explorer-previews", "explorers", "guesses", "counts"),
         *("comparison-previews", "comparisons", "survival-previews", "survivals"),
+        *("rows-a-person-previews", "rows-a-person"),
         *("regression-previews", "regressions", "dashboard-previews", "dashboards"),
     }
 )

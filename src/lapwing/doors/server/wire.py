@@ -332,6 +332,7 @@ class ComparisonBody(Strict):
     groups: Annotated[list[str | int | bool], Meta(max_length=100)] | UnsetType = UNSET
     method: Name | UnsetType = UNSET
     assume: Annotated[dict[Name, list[Number]], Meta(max_length=10)] | UnsetType = UNSET
+    means: Meanings | UnsetType = UNSET
     concept_sets: ConceptSets | UnsetType = UNSET
     segment: Name | UnsetType = UNSET
 
@@ -346,6 +347,19 @@ class SurvivalBody(Strict):
     price: Offer
     by: Text | UnsetType = UNSET
     where: Text | UnsetType = UNSET
+    means: Meanings | UnsetType = UNSET
+    concept_sets: ConceptSets | UnsetType = UNSET
+    segment: Name | UnsetType = UNSET
+
+
+class RowsBody(Strict):
+    """How many rows people have in a table, up to so many of each: what any `max_rows` of it cuts."""
+
+    table: Name
+    price: Offer
+    where: Text | UnsetType = UNSET
+    up_to: Whole | UnsetType = UNSET
+    means: Meanings | UnsetType = UNSET
     concept_sets: ConceptSets | UnsetType = UNSET
     segment: Name | UnsetType = UNSET
 

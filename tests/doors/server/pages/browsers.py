@@ -39,6 +39,7 @@ class Looker:
 
     def __init__(self, browser: Browser, pages: Pages, who: str | None, **more) -> None:
         self.complaints: list[str] = []
+        self.looked_at: set[str] = set()
         self.context = browser.new_context(**more)
         if who is not None:
             self.context.add_cookies([{"name": "lapwing", "value": pages.cookies[who], "url": pages.address}])

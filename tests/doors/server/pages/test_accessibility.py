@@ -1,6 +1,7 @@
 """axe-core looks at every page, at two widths and in both themes, and finds nothing that shuts a reader out."""
 
 import json
+import re
 from importlib.resources import files
 from urllib.parse import urlencode
 
@@ -31,8 +32,11 @@ NO_PAGE = ("/export", "/search", "/csv", "/json")
 """The ends of addresses at which there is a file or a part, and not a page."""
 BY_COLOURS = ["color-contrast", "link-in-text-block"]
 BY_WIDTH = ["target-size", "scrollable-region-focusable"]
-LATER_LOOKS = ((1280, "dark", BY_COLOURS), (390, "dark", BY_COLOURS + BY_WIDTH), (390, "light", BY_COLOURS))
-"""What depends on width and colours; all else was looked for in the first look, at 1280 in light colours."""
+SEEN = """
+const seen = () => new Set([...document.body.querySelectorAll('*')].filter((one) => one.checkVisibility()));
+const but = (some, others) => [...some].filter((one) => !others.has(one));
+"""
+"""What is on the page at a width. Colours depend on the theme alone, and widths only on what is seen and where."""
 
 
 STATEMENTS = ("select sex, avg(bmi), count(*) from patient group by sex", "select max(bmi) from patient")
@@ -150,9 +154,11 @@ def board_published(browser: Browser) -> str:
     return opened
 
 
-def findings(page: Page, rules: list[str] | None = None) -> list[str]:
+def findings(page: Page, rules: list[str] | None = None, alone: int | None = None) -> list[str]:
+    """Look at the whole page, or at what is seen alone at a width."""
     wanted = {"runOnly": {"type": "rule", "values": rules}} if rules else {}
-    found = page.evaluate("(wanted) => axe.run(document, wanted)", {**wanted, "resultTypes": ["violations"]})
+    there = "document" if alone is None else f"{{include: window.alone[{alone}]}}"
+    found = page.evaluate(f"(wanted) => axe.run({there}, wanted)", {**wanted, "resultTypes": ["violations"]})
     return [
         f"{one['id']}: {node['html'][:160]} ({node['failureSummary'][:300]})"
         for one in found["violations"]
@@ -164,26 +170,49 @@ def turn(page: Page, width: int, colours: str) -> None:
     """Give the page a width and colours, and wait until it is drawn so: on a busy machine that takes a while."""
     page.set_viewport_size({"width": width, "height": 844})
     page.emulate_media(color_scheme=colours, reduced_motion="reduce")
-    page.wait_for_function(
-        "([width, dark]) => innerWidth === width && matchMedia('(prefers-color-scheme: dark)').matches === dark",
-        arg=[width, colours == "dark"],
+    page.evaluate(
+        """([width, dark]) => new Promise((drawn) => {
+            const look = () => innerWidth === width && matchMedia('(prefers-color-scheme: dark)').matches === dark
+                ? requestAnimationFrame(drawn) : requestAnimationFrame(look);
+            look();
+        })""",
+        [width, colours == "dark"],
     )
-    page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
 
 
 def look_at(looker: Looker, place: str) -> list[str]:
+    """Look at a page in both themes and at both widths; in the other two corners at what is seen at one width alone."""
     page = looker.page
     answer = page.goto(looker.address + place)
     assert answer is not None
     assert "refresh" not in answer.headers, f"{place} loads itself again"
     turn(page, 1280, "light")
     wrong = [f"{place}: {one}" for one in findings(page)]
-    for width, colours, rules in LATER_LOOKS:
-        turn(page, width, colours)
-        wrong += [f"{place} at {width}, {colours}: {one}" for one in findings(page, rules)]
-        if page.evaluate("document.documentElement.scrollWidth") > width:
-            wrong.append(f"{place} is wider than {width}")
+    page.evaluate(f"() => {{ {SEEN} window.wide = seen(); }}")
+    turn(page, 390, "dark")
+    wrong += [f"{place} at 390, dark: {one}" for one in findings(page, BY_COLOURS + BY_WIDTH)]
+    if page.evaluate("document.documentElement.scrollWidth") > 390:
+        wrong.append(f"{place} is wider than 390")
+    alone = page.evaluate(f"""() => {{ {SEEN}
+        const narrow = seen(), parts = (one) => `${{one.parentElement.className}} ${{one.tagName}} ${{one.className}}`;
+        window.alone = {{390: but(narrow, window.wide), 1280: but(window.wide, narrow)}};
+        return [390, 1280].map((width) => window.alone[width].map((one) => `${{width}} ${{parts(one)}}`));
+    }}""")
+    for width, colours, parts in ((390, "light", alone[0]), (1280, "dark", alone[1])):
+        if not looker.looked_at.issuperset(parts):  # the same parts have the same colours on every page
+            looker.looked_at.update(parts)
+            turn(page, width, colours)
+            wrong += [f"{place} at {width}, {colours}: {one}" for one in findings(page, BY_COLOURS, alone=width)]
     return wrong
+
+
+def test_widths_change_no_colours() -> None:
+    """So that what is seen at both widths needs to be looked at in each theme once."""
+    style = (files("lapwing.doors.server.pages") / "static" / "lapwing.css").read_text()
+    rules = re.findall(r"^@media \((?:min|max)-width: .*?^}", style, re.MULTILINE | re.DOTALL)
+    assert len(rules) > 2
+    others = re.sub(r"\.bar \{[^}]*\}", "", "".join(rules))  # it is seen at one width alone, so it is looked at in both
+    assert re.findall(r"(?:color|background|opacity|fill|stroke|--[\w-]+):", others) == []
 
 
 def test_axe_finds_nothing_on_any_page(look, states) -> None:
@@ -192,6 +221,9 @@ def test_axe_finds_nothing_on_any_page(look, states) -> None:
     places = [
         *plain_pages(),
         *states,
+        f"{P}/publish?table=visit",
+        f"{P}/rows?table=visit",
+        f"{P}/study?of=sample_count",
         f"{P}/ask?kind=count",
         f"{P}/ask?kind=value",
         f"{P}/ask?kind=time",
@@ -237,3 +269,18 @@ def test_axe_would_say_something(look) -> None:
     wrong = "<input><img src=/static/mark.svg>"
     page.evaluate("(wrong) => document.querySelector('main').insertAdjacentHTML('beforeend', wrong)", wrong)
     assert {one.partition(":")[0] for one in findings(page)} >= {"label", "image-alt"}
+
+
+def test_what_is_seen_at_one_width_alone_is_looked_at_in_both_themes(look) -> None:
+    looker = look("cleo", bypass_csp=True)
+    looker.context.add_init_script(AXE)
+    looker.context.add_init_script("""addEventListener('DOMContentLoaded', () => document.querySelector('main')
+        .insertAdjacentHTML('beforeend', '<style>@media (min-width: 641px) { .thin { display: none } }' +
+            '@media (prefers-color-scheme: light) { .thin { color: #ddd } }</style><p class=thin>pale</p>' +
+            '<style>@media (max-width: 640px) { .broad { display: none } }' +
+            '@media (prefers-color-scheme: dark) { .broad { color: #222 } }</style><p class=broad>dull</p>'))""")
+    wrong = look_at(looker, "/epsilon")
+    assert [one.partition(": color-contrast")[0] for one in wrong] == [
+        "/epsilon at 390, light",
+        "/epsilon at 1280, dark",
+    ]

@@ -66,6 +66,31 @@ def test_a_comparison_has_its_power_on_the_button_and_is_charged_once(pages, bud
         assert pages.browser(other).get(place).status_code == 404
 
 
+def test_a_cut_number_leads_to_how_much_was_cut(pages, budget) -> None:
+    ana, before = pages.browser("ana"), left(pages)
+    asked = press(ana, "sql", {"q": "select count(*) from visit", **price(budget, "0.1")})
+    answer, paid = ana.get(asked.headers["location"]), left(pages)
+    assert f"{P}/rows?table=visit" in answer.text
+    assert paid.account != before.account
+    form = text_of(ana.get(f"{P}/rows?table=visit"))
+    assert "How many people have how many rows in visit?" in form
+    assert re.search(rf"Count · {budget.sign} 0", form)
+    assert "There is no table here" in text_of(ana.get(f"{P}/rows?table=patient"))
+    fields = {"chosen": "1", "table": "visit", "up_to": "20", **price(budget, "0.2")}
+    place = press(ana, "rows", fields).headers["location"]
+    page = ana.get(place)
+    assert title_of(page) == "Rows a person in visit"
+    assert "cuts no more than about 10 %" in text_of(page)
+    assert page.text.count("<svg") == 1
+    with lw.open(pages.door.folder, analyst="ana") as session:
+        here = session.rows_a_person("visit", up_to=20, **{budget.currency: "0.2"})
+    assert here.answer.free
+    assert ana.get(f"{place}/json").json()["cuts"] == here.to_dict()["cuts"]
+    assert place in ana.get(f"{P}/rows").text, "what was counted is listed"
+    for other in ("ben", "otto", "gina"):
+        assert pages.browser(other).get(place).status_code == 404
+
+
 def test_a_regression_is_shown_as_a_forest(pages, budget) -> None:
     ana = pages.browser("ana")
     if budget.name == "epsilon":

@@ -11,6 +11,7 @@ from fractions import Fraction
 import pytest
 
 import lapwing as lw
+from doors.server.brake import Brake
 from doors.server.pages.visitors import MEN, P, pages_of, pressed, text_of, title_of
 from lapwing.doors.server.pages.cohort_document import CohortDraft, CohortPanel, Criterion, Limit, to_link
 
@@ -49,6 +50,30 @@ def spent(pages) -> Fraction:
 
 def button_of(page) -> str:
     return re.sub(r"\s+", " ", re.search(r'<button id="ask"[^>]*>(.*?)</button>', page.text, re.DOTALL)[1])
+
+
+def test_a_question_that_takes_long_tells_how_long_and_nothing_of_the_data_and_is_stopped_at_its_price(
+    pages, monkeypatch
+) -> None:
+    ana, before = pages.browser("ana"), spent(pages)
+    sent = {**MEN, **pressed(ana.draft(MEN)), "csrf": ana.token()}
+    place, brake = f"{P}/answers/{sent['key']}", Brake(monkeypatch)
+    with ThreadPoolExecutor(1) as pool:
+        asking = pool.submit(pages.browser("ana").client.post, f"{P}/ask", data=sent)
+        try:
+            assert brake.reading.wait(30)
+            waiting = ana.get(place)
+            assert re.search(
+                r"Asked \d+ seconds? ago. How much of the tables has been read is not shown", text_of(waiting)
+            )
+            assert "<progress" not in waiting.text
+            assert waiting.headers["refresh"] == "2"
+            assert ana.post(f"{place}/stop").status_code == 303
+        finally:
+            brake.go.set()
+        asking.result(60)
+    assert spent(pages) == before + 1
+    assert ana.get(place).status_code == 410
 
 
 @pytest.mark.parametrize(

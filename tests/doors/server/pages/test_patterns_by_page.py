@@ -25,6 +25,7 @@ PATTERNS = {
     "principal_components": ({"col": ["age", "bmi"]}, "Components", "Share of the variance"),
     "decision_tree": ({"outcome": "diabetes", "col": ["sex", "age"], "depth": "1"}, "Decision tree", "diabetes: yes"),
     "train": ({"outcome": "diabetes", "col": ["sex"], "model": "logistic", "people": "400"}, "Trained model", "Steps"),
+    "sample_count": ({"rate": "1/2"}, "Count of a sample", "sd"),
     "degrees": ({"table": "friend", "up_to": "4"}, "Edges of each person", "4 or more"),
     "edges": ({"table": "friend"}, "Edges", "±"),
     "stars": ({"table": "friend", "points": "2"}, "Stars", "What is hidden"),

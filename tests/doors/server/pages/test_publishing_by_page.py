@@ -73,6 +73,35 @@ def test_tables_are_published_once_and_shown_with_intervals(pages) -> None:
 
 
 @pytest.mark.one_budget("words and forms are the same under every kind")
+def test_rows_of_a_table_are_published_in_strata(pages) -> None:
+    ana, before = pages.browser("ana"), left(pages)
+    form = ana.get(f"{P}/publish?table=visit")
+    assert "The most rows of a person" in text_of(form)
+    assert 'name="table" value="visit"' in form.text
+    assert "The most rows" not in text_of(ana.get(f"{P}/publish?table=patient")), "people have one row each"
+    fields = {
+        **CHOSEN,
+        "table": "visit",
+        "col": ["kind", "service"],
+        "rows": "1, 2, 5",
+        "pay": "within",
+        "within": "400",
+    }
+    assert "no rising numbers of rows" in text_of(look(ana, {**fields, "rows": "few"}))
+    assert "rows" in text_of(look(ana, {**fields, "rows": "5, 1"})), "the sentence of the library"
+    assert left(pages).account == before.account
+    sent = publish(ana, fields)
+    assert sent.status_code == 303, text_of(sent)
+    paid = left(pages)
+    assert paid.account != before.account
+    with lw.open(pages.door.folder, analyst="ana") as session:
+        wanted = session.preview_publish("visit", ["kind", "service"], rows=[1, 2, 5], within=400)
+    told = ana.get(f"{sent.headers['location']}/json").json()
+    assert (told["counted"], told["price"]) == ("rows", wanted.price.to_dict())
+    assert publish(ana, fields).status_code == 303
+    assert left(pages).account == paid.account, "the same publication is free"
+
+
 def test_the_page_speaks_german(pages) -> None:
     seen = pages.browser("ana").get(f"{P}/publish", headers={"Accept-Language": "de"})
     assert "Tabellen veröffentlichen" in title_of(seen)

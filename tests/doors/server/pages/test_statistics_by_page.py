@@ -26,6 +26,7 @@ def test_a_statistic_is_priced_asked_and_found_again(pages, budget, name) -> Non
     assert budget.sign in button[1] or "ρ" in button[1]
     answer = ana.answer(fields)
     assert title_of(answer) == ("Over time" if fields["kind"] == "time" else "Statistic")
+    assert ("incomplete" in text_of(answer)) == (fields["kind"] == "time"), "the last day is in the middle of a year"
     again = ana.get(html.unescape(re.search(rf'href="({P}/ask\?[^"]*)"', answer.text)[1]))
     assert "Show the answer · free" in text_of(again), "the link has the same question at the same price"
     assert text_of(again).count("sex M") == text_of(drawn).count("sex M")

@@ -37,6 +37,7 @@ SEES = {
     f"{P}/over-time": ASK,
     f"{P}/study": ASK,
     f"{P}/survival": ASK,
+    f"{P}/rows": ASK,
     f"{P}/streams": ASK,
     f"{P}/saved": ASK,
     f"{P}/saved/board": ASK,

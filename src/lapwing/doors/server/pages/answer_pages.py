@@ -35,6 +35,7 @@ _ELSEWHERE = {
     "open_explorer": "explorers",
     "compare": "comparisons",
     "estimate_survival": "survivals",
+    "rows_a_person": "rows-a-person",
     "regress": "regressions",
     "study": "studies",
     "open_dashboard": "dashboards",
@@ -48,7 +49,7 @@ async def show_answer(visit: PageVisit) -> Response:
     known = await visit.in_thread(lambda: visit.server.memory.recall(visit.population, visit.person.id, key))
     job = visit.server.jobs.find(JobName(visit.population, visit.person.id, key))
     if job is not None and job.state in {JobState.QUEUED, JobState.RUNNING}:
-        return visit.show("running.html", headers={"Refresh": "2"}, key=key)
+        return visit.show_running(key)
     if known is not None and known["kind"] in _ELSEWHERE:
         return visit.go(f"/{_ELSEWHERE[known['kind']]}/{key}")
     if known is None or known["kind"] not in {_QUESTION, _STREAM, _MANY}:
@@ -99,7 +100,7 @@ async def _show_verdict(visit: PageVisit, known: dict[str, Any], cohort: CohortD
     if told.answer is None:
         if told.is_lost:
             raise PageRefusedError(410, {"code": "unanswered"})
-        return visit.show("running.html", headers={"Refresh": "2"}, key=key)
+        return visit.show_running(key)
     answer, record = told.answer, ledger.reservations.find(told.stream)
     of, margin, at_least = answer.terms.streamed, int(answer.terms.margin()), int(answer.threshold)
     picture = "" if of else chance_picture(curve_of(answer.terms, at_least, margin), at_least, margin, visit.say)
@@ -138,7 +139,7 @@ async def _show_verdicts(visit: PageVisit, known: dict[str, Any], cohort: Cohort
     key, asked = visit.part("key"), known["body"]
     outcome = (await visit.do("job", path={"key": key}))["outcome"]
     if outcome is None:
-        return visit.show("running.html", headers={"Refresh": "2"}, key=key)
+        return visit.show_running(key)
     if "error" in outcome:
         raise PageRefusedError(409, outcome["error"])
     told = [None if one is None else Verdict(one["verdict"]).is_yes for one in outcome["answers"]]

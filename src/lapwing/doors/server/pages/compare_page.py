@@ -99,7 +99,7 @@ async def show_comparison(visit: PageVisit) -> Response:
     """Show a comparison: groups with their intervals, the difference, and a p-value; it never charges."""
     key = visit.part("key")
     if is_running(visit, key):
-        return visit.show("running.html", headers={"Refresh": "2"}, key=key)
+        return visit.show_running(key)
     record = await settled(visit, "comparison")
     known = visit.server.memory.recall(visit.population, visit.person.id, key)
     body = {} if known is None else known["body"]

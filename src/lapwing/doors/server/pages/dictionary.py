@@ -47,6 +47,11 @@ class Field:
     description: str = ""
 
     @property
+    def heading(self) -> str:
+        """Its title, with its unit where it has one."""
+        return f"{self.title} ({self.unit})" if self.unit else self.title
+
+    @property
     def path(self) -> str:
         """Its name in the document of a cohort."""
         return f"{self.table}.{self.name}"
@@ -178,8 +183,11 @@ class Dictionary:
     @property
     def groupings(self) -> list[Field]:
         """The columns by which people can be counted in declared groups."""
-        own = () if self.person is None else self.person.fields
-        return [one for one in own if one.kind in {"category", "boolean"} or one.edges]
+        return [] if self.person is None else self.groupings_of(self.person.name)
+
+    def groupings_of(self, table: str) -> list[Field]:
+        """Return the columns of a table that have declared groups."""
+        return [one for one in self.sources[table].fields if one.kind in {"category", "boolean"} or one.edges]
 
     @property
     def values(self) -> list[Field]:

@@ -70,7 +70,7 @@ class ExplorerDraft:
 async def show_explorer(visit: PageVisit) -> Response:
     """Show the builder, with the cohort that the address holds, and what the model guesses about it."""
     if is_running(visit, visit.part("key")):
-        return visit.show("running.html", headers={"Refresh": "2"}, key=visit.part("key"))
+        return visit.show_running(visit.part("key"))
     try:
         cohort = from_link(visit.asked("c")) if visit.asked("c") else CohortDraft()
     except UnclearError:

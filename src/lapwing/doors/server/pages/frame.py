@@ -14,6 +14,7 @@ from jinja2.runtime import Context as PageContext
 from starlette.requests import Request
 from starlette.responses import Response
 
+from lapwing.doors.server.pages.library_words import bounds, sentence
 from lapwing.doors.server.problems import NOT_THERE, problem_bytes
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import exact
@@ -78,19 +79,10 @@ def templates() -> Environment:
         "bytes": size_text,
     }
     made.filters |= {"number": number, "budget": budget_text, "named": named, "delta": delta_text}
-    made.filters |= {"columns": columns_text, "sentence": sentence}
+    made.filters |= {"columns": columns_text, "sentence": sentence, "bounds": bounds}
     made.globals["now"] = lambda: datetime.now(UTC).isoformat()
     made.globals["static"] = lambda name: f"/static/{name}?{static_files()[name].mark}"
     return made
-
-
-def sentence(words: str) -> str:
-    """Return words with a capital letter in front; names in them stay as they are written, as `capitalize` leaves none.
-
-    >>> sentence("ask the custodian of 'Spital Nord' to raise it")
-    "Ask the custodian of 'Spital Nord' to raise it"
-    """
-    return words[:1].upper() + words[1:]
 
 
 def columns_text(body: Mapping[str, Any]) -> str:

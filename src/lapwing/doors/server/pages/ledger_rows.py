@@ -25,7 +25,7 @@ _LEADING: Final = frozenset({"charge", "recall", "intent", "opening"})
 WITH_PAGE: Final = frozenset(
     {
         *("ask", "ask_stream", "ask_stream_many", "publish", "synthesize", "open_explorer"),
-        *("compare", "estimate_survival", "regress", "open_dashboard", "study"),
+        *("compare", "estimate_survival", "rows_a_person", "regress", "open_dashboard", "study"),
     }
 )
 """The operations whose answers have a page."""

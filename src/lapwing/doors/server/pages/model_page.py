@@ -67,7 +67,7 @@ async def show_regression(visit: PageVisit) -> Response:
     key = visit.part("key")
     if is_running(visit, key):
         told = await visit.do("job", path={"key": key})
-        return visit.show("running.html", headers={"Refresh": "2"}, key=key, progress=told["progress"])
+        return visit.show_running(key, progress=told["progress"])
     record = await settled(visit, "regression")
     known = visit.server.memory.recall(visit.population, visit.person.id, key)
     body = {} if known is None else known["body"]

@@ -96,7 +96,7 @@ async def show_dashboard(visit: PageVisit, problem: str = "", status: int = 200)
     """Show a dashboard: its counts with their bands, and the button that publishes what is over."""
     key = visit.part("key")
     if is_running(visit, key):
-        return visit.show("running.html", headers={"Refresh": "2"}, key=key)
+        return visit.show_running(key)
     record = await _found(visit)
     if record["id"] != key:
         return visit.go(f"/dashboards/{record['id']}")

@@ -2,6 +2,7 @@
 
 import hmac
 import re
+import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field
@@ -17,12 +18,14 @@ from starlette.responses import RedirectResponse, Response
 from lapwing.doors.server.authority import admit, may_call, perform
 from lapwing.doors.server.calls import Operation, Reply, Server
 from lapwing.doors.server.identities import Identities
+from lapwing.doors.server.jobs import JobName
 from lapwing.doors.server.lru_cache import LruCache
 from lapwing.doors.server.operations import OPERATIONS
 from lapwing.doors.server.pages.asked_cohorts import AskedCohorts
 from lapwing.doors.server.pages.dictionary import Dictionary
 from lapwing.doors.server.pages.frame import templates
-from lapwing.doors.server.pages.page_words import Messages, language_for, words_of
+from lapwing.doors.server.pages.library_words import in_language
+from lapwing.doors.server.pages.page_words import ENGLISH, Messages, language_for, words_of
 from lapwing.doors.server.pages.stream_prices import StreamPrices
 from lapwing.doors.server.people import Person
 from lapwing.doors.server.problems import ProblemError, body_of, status_of
@@ -204,7 +207,7 @@ class PageVisit:
         """
         operation = _BY_NAME[name]
         own = {name: value for name, value in self.request.path_params.items() if name in operation.parts}
-        with refusals():
+        with refusals(self.say.language):
             admitted = admit(self.server, operation, self.person, {**own, **(path or {})}, key)
             typed = None if operation.body is None else _typed(body, operation)
             raw = b"" if operation.body is None else msgspec.json.encode(body)
@@ -217,7 +220,7 @@ class PageVisit:
             return told
         found = msgspec.json.decode(told.body)
         if told.status >= _REFUSED:
-            raise PageRefusedError(told.status, found["error"])
+            raise PageRefusedError(told.status, _said(found["error"], self.say.language))
         return found
 
     def show(
@@ -244,6 +247,15 @@ class PageVisit:
             )
         )
         return Response(text, status, dict(headers or {}), "text/html; charset=utf-8")
+
+    def show_running(self, key: str, *, progress: Mapping[str, Any] | None = None) -> Response:
+        """Return the page of a job that is not at its end: how long ago it was asked, which any clock tells.
+
+        How much of the tables was read is not told: that would be about the data, and would be free.
+        """
+        job = self.server.jobs.find(JobName(self.population, self.person.id, key))
+        waited = None if job is None else int(time.perf_counter() - job.begun)
+        return self.show("running.html", headers={"Refresh": "2"}, key=key, progress=progress, waited=waited)
 
     def go(self, place: str, **words: str) -> Response:
         """Send the browser to another page of the population."""
@@ -273,14 +285,14 @@ class Page:
 
 
 @contextmanager
-def refusals() -> Iterator[None]:
-    """Turn what an operation refuses into what a page shows of it."""
+def refusals(language: str = ENGLISH) -> Iterator[None]:
+    """Turn what an operation refuses into what a page shows of it, in its language where there are words for it."""
     try:
         yield
     except ProblemError as problem:
-        raise PageRefusedError(problem.status, problem.body()["error"]) from None
+        raise PageRefusedError(problem.status, _said(problem.body()["error"], language)) from None
     except LapwingError as failure:
-        raise PageRefusedError(status_of(failure), _refusal(failure)) from None
+        raise PageRefusedError(status_of(failure), _said(_refusal(failure), language)) from None
 
 
 Then: TypeAlias = str | Callable[[PageVisit, Any], Awaitable[Response]]
@@ -346,6 +358,11 @@ def _refusal(failure: LapwingError) -> dict[str, Any]:
     if isinstance(failure, ParameterError) and failure.for_analysts and failure.given is None:
         told["message"] = Message(f"{failure.name} ", failure.reason, "; ", failure.remedy).spelled(as_on_page)
     return told
+
+
+def _said(told: dict[str, Any], language: str) -> dict[str, Any]:
+    """Return an error with its message in a language."""
+    return {**told, "message": in_language(language, str(told.get("message", "")))}
 
 
 def as_on_page(piece: Setting | Call) -> str:

@@ -57,7 +57,7 @@ async def show_publication(visit: PageVisit) -> Response:
     """Show a publication; it never charges, and needs no database."""
     key = visit.part("key")
     if is_running(visit, key):
-        return visit.show("running.html", headers={"Refresh": "2"}, key=key)
+        return visit.show_running(key)
     record, known = (
         await settled(visit, "publication"),
         visit.server.memory.recall(visit.population, visit.person.id, key),

@@ -27,11 +27,15 @@ _DELTA: Final = re.compile(r"\d(\.\d{1,12})?([eE]-\d{1,3})?")
 
 @frozen()
 class ChosenColumns:
-    """The columns that were chosen, the edges of those that have bins, and conditions with their names, as typed."""
+    """The columns that were chosen, the edges of those that have bins, and conditions with their names, as typed.
+
+    They are of people, or of the rows of the `table` with many rows a person that is named.
+    """
 
     names: tuple[str, ...]
     edges: dict[str, str]
     conditions: tuple[tuple[str, str], ...]
+    table: str = ""
 
     @property
     def spoken(self) -> tuple[tuple[str, str], ...]:
@@ -44,13 +48,14 @@ class ChosenColumns:
         said = {
             f"{word}.{n}": text for n, one in enumerate(self.spoken) for word, text in zip(_WORDS, one, strict=True)
         }
-        return {"chosen": "1", "col": list(self.names), **binned, **said}
+        about = {"table": self.table} if self.table else {}
+        return {"chosen": "1", **about, "col": list(self.names), **binned, **said}
 
     def body(self, dictionary: Dictionary) -> dict[str, Any]:
         """Return the table and the columns of a request to the API."""
         if dictionary.person is None:
             raise UnclearError("cohort.unclear.no_person")
-        known = {one.name: one for one in dictionary.groupings}
+        known = {one.name: one for one in _groupings(dictionary, self.table)}
         columns = [{"name": name, "by": self._by(known[name])} for name in self.names if name in known]
         for name, where in self.spoken:
             if not name or not where:
@@ -58,7 +63,7 @@ class ChosenColumns:
             columns.append({"name": name, "by": where})
         if not columns:
             raise UnclearError("publish.unclear.none")
-        return {"table": dictionary.person.name, "columns": columns}
+        return {"table": self.table or dictionary.person.name, "columns": columns}
 
     def _by(self, field: Field) -> str:
         if not field.edges:
@@ -111,16 +116,24 @@ def values_of(visit: PageVisit) -> Values:
     return visit.request.query_params.getlist
 
 
-def chosen_columns(values: Values, dictionary: Dictionary) -> ChosenColumns:
+def _groupings(dictionary: Dictionary, table: str) -> list[Field]:
+    return dictionary.groupings_of(table) if table else dictionary.groupings
+
+
+def chosen_columns(values: Values, dictionary: Dictionary, table: str = "") -> ChosenColumns:
     """Return the columns that were chosen; before anything was, the first few."""
-    known = [one.name for one in dictionary.groupings]
+    groupings = _groupings(dictionary, table)
+    known = [one.name for one in groupings]
     names = [name for name in known if name in values("col")] if values("chosen") else known[:_FIRST]
-    binned = {one.name: last_of(values, f"edges.{one.name}") for one in dictionary.groupings if one.edges}
+    binned = {one.name: last_of(values, f"edges.{one.name}") for one in groupings if one.edges}
     conditions = tuple(
         (last_of(values, f"name.{n}")[:60], last_of(values, f"where.{n}")[:4000]) for n in range(CONDITIONS)
     )
     return ChosenColumns(
-        names=tuple(names), edges={name: one for name, one in binned.items() if one}, conditions=conditions
+        names=tuple(names),
+        edges={name: one for name, one in binned.items() if one},
+        conditions=conditions,
+        table=table,
     )
 
 

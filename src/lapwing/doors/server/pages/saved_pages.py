@@ -46,7 +46,7 @@ async def show_board(visit: PageVisit, problem: str = "", status: int = 200) -> 
     folder, asked_as = visit.asked("folder") or visit.field("folder"), visit.asked("key")
     job = visit.server.jobs.find(JobName(visit.population, visit.person.id, asked_as)) if asked_as else None
     if job is not None and job.state in {JobState.QUEUED, JobState.RUNNING}:
-        return visit.show("running.html", headers={"Refresh": "2"}, key=asked_as)
+        return visit.show_running(asked_as)
     kept = await _kept(visit, folder)
     if not kept:
         return visit.go("/saved")

@@ -1,7 +1,9 @@
 """The page of an answer: its number never without its error, what it means, what it cost, and how to take it along."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
+from datetime import date
 from fractions import Fraction
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -24,7 +26,8 @@ from lapwing.doors.server.pages.heat_map import GridMap, heat_map, maps_of
 from lapwing.doors.server.pages.page_visit import PageRefusedError, PageVisit
 from lapwing.doors.server.pages.page_words import Messages
 from lapwing.doors.server.pages.proof_pages import proofs_of
-from lapwing.show.panels import Panel, are_even, are_periods, draw_panel
+from lapwing.queries.catalogue.column import Date
+from lapwing.show.panels import Panel, are_even, are_periods, draw_panel, not_over
 from lapwing.show.strokes import Drawing, percent
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import exact
@@ -56,6 +59,7 @@ async def show_answer_page(
     return visit.show(
         "answer.html",
         kind=built["kind"] if built else kind,
+        value_unit=built.get("unit", "") if built else "",
         answer=answer,
         rows=rows,
         margin=margin,
@@ -217,7 +221,7 @@ def _picture(
         return noise_picture(value, off, max(off, 1.0) / _SURE, visit.say, is_gaussian=True)
     if not rows:  # no group was shown
         return Markup()
-    panels = [_panel(answer, rows, place) for place in range(len(answer["columns"][:_MOST_PICTURES]))]
+    panels = [_panel(visit, answer, rows, place) for place in range(len(answer["columns"][:_MOST_PICTURES]))]
     return Markup().join(draw_panel(one, answer["asked"] if len(panels) == 1 else one.name) for one in panels)
 
 
@@ -252,7 +256,7 @@ def _called(visit: PageVisit, field: Field) -> dict[Any, str]:
     return {int(value) if field.numbers else value: called for value, called in field.values}
 
 
-def _panel(answer: dict[str, Any], rows: list[TableRow], place: int) -> Panel:
+def _panel(visit: PageVisit, answer: dict[str, Any], rows: list[TableRow], place: int) -> Panel:
     """Return one column to draw: amounts from zero, means and quantiles as dots; of many groups the first."""
     column, labels = answer["columns"][place], [row.label for row in rows]
     over_time = len(answer["keys"]) == 1 and are_periods(labels)
@@ -260,7 +264,27 @@ def _panel(answer: dict[str, Any], rows: list[TableRow], place: int) -> Panel:
     values, lows, highs = zip(*(_ends(row.cells[place]) or (None, None, None) for row in shown), strict=True)
     is_mean = any("rows" in (row["values"].get(column) or {}) for row in answer["rows"])
     from_zero = not is_mean and answer["unit"].get(column) != RANKS
-    return Panel(column, [row.label or column for row in shown], values, lows, highs, from_zero, over_time)
+    until = last_known(visit, answer["versions"]) if over_time else None
+    return Panel(
+        column,
+        [row.label or column for row in shown],
+        values,
+        lows,
+        highs,
+        from_zero,
+        over_time,
+        unfinished=() if until is None else not_over(labels, until),
+        unfinished_word=str(visit.say("answer.unfinished")),
+    )
+
+
+def last_known(visit: PageVisit, tables: Iterable[str]) -> date | None:
+    """Return the last day that is declared for some tables, or that of the population if it is earlier; both public."""
+    population = visit.session().population
+    columns = (one for table in population.tables if table.name in tables for one in table.columns)
+    ends = [one.type.last for one in columns if isinstance(one.type, Date) and one.type.last is not None]
+    known = [*([max(ends)] if ends else []), *([population.now] if population.now is not None else [])]
+    return min(known, default=None)
 
 
 def _ends(cell: Cell) -> tuple[float, float, float] | None:

@@ -7,6 +7,7 @@ its rounds have released.
 import csv
 import io
 import json
+import re
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -32,6 +33,7 @@ from lapwing.vocabulary.frozen import frozen
 P: Final = "/populations/{population}/study"
 _ONE: Final = "/populations/{population}/studies/{key}"
 OF_PEOPLE: Final = ("k_means", "principal_components", "decision_tree", "train")
+OF_A_SAMPLE: Final = "sample_count"
 _TRAINED: Final = "train"
 MODELS: Final = ("linear", "logistic", "softmax", "dense(16)")
 _WHOLE: Final = {
@@ -40,11 +42,13 @@ _WHOLE: Final = {
     "train": ("people",),
     "stars": ("points",),
     "degrees": ("up_to",),
+    "sample_count": ("rate",),
 }
-"""The whole numbers that each study takes."""
-_PROPOSED: Final = {"clusters": "3", "depth": "2", "people": "", "points": "2", "up_to": "10"}
+"""The numbers that each study takes."""
+_PROPOSED: Final = {"clusters": "3", "depth": "2", "people": "", "points": "2", "up_to": "10", "rate": "1/10"}
 _FIRST: Final = 2
 _MOST: Final = 10**12
+_RATE: Final = re.compile(r"0?\.\d{1,9}|1/[1-9]\d{0,6}|[1-9]\d{0,6}/[1-9]\d{0,6}")
 
 
 @frozen()
@@ -88,7 +92,11 @@ class StudyDraft:
         return {"outcome": self.outcome, "columns": [{"by": _grouped(one)} for one in others]}
 
 
-def _whole(name: str, given: str) -> int:
+def _whole(name: str, given: str) -> int | str:
+    if name == "rate":
+        if not _RATE.fullmatch(given):
+            raise UnclearError("study.unclear.rate", given=given)
+        return given
     if not given.isascii() or not given.isdecimal() or not 0 < int(given) <= _MOST:
         raise UnclearError(f"study.unclear.{name}", given=given)
     return int(given)
@@ -121,7 +129,7 @@ async def show_study(visit: PageVisit) -> Response:
     """Show what a study found; it never charges."""
     key = visit.part("key")
     if is_running(visit, key):
-        return visit.show("running.html", headers={"Refresh": "2"}, key=key)
+        return visit.show_running(key)
     record = await settled(visit, "study_again")
     known = visit.server.memory.recall(visit.population, visit.person.id, key)
     body = {} if known is None else known["body"]
@@ -191,7 +199,8 @@ def _kinds(visit: PageVisit) -> list[str]:
     """Return what can be studied here: people by their columns, and tables of pairs as graphs."""
     dictionary = dictionary_for(visit)
     people = [one for one in OF_PEOPLE if columns_for(one, dictionary)]
-    return [*people, *(OF_GRAPHS if _graphs(visit) else ())]
+    samples = [OF_A_SAMPLE] if dictionary.person is not None else []
+    return [*people, *samples, *(OF_GRAPHS if _graphs(visit) else ())]
 
 
 def _draft(visit: PageVisit) -> StudyDraft:
@@ -213,7 +222,7 @@ def _draft(visit: PageVisit) -> StudyDraft:
     takes_outcome = of in {"decision_tree", _TRAINED}
     return StudyDraft(
         of=of,
-        table=person if of in OF_PEOPLE else table,
+        table=person if of in {*OF_PEOPLE, OF_A_SAMPLE} else table,
         columns=tuple(names) if of in OF_PEOPLE else (),
         outcome=outcome if takes_outcome and outcome in outcomes else "",
         model=(model if model in MODELS else "logistic") if of == _TRAINED else "",
@@ -229,7 +238,7 @@ def _beside(visit: PageVisit) -> dict[str, Any]:
         "kinds": _kinds(visit),
         "usable": columns_for(draft.of, dictionary) if draft.of in OF_PEOPLE else [],
         "outcomes": outcomes_for(draft.of, dictionary),
-        "graphs": _graphs(visit),
+        "graphs": _graphs(visit) if draft.of in OF_GRAPHS else [],
         "models": MODELS,
         "is_trained": draft.of == _TRAINED,
         "is_pure": draft.of == _TRAINED and visit.currency == "epsilon" and not has_delta(visit),

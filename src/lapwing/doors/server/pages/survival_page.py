@@ -74,7 +74,7 @@ async def show_survival(visit: PageVisit) -> Response:
     """Show survival curves with their bands, and the test of two arms; it never charges."""
     key = visit.part("key")
     if is_running(visit, key):
-        return visit.show("running.html", headers={"Refresh": "2"}, key=key)
+        return visit.show_running(key)
     record = await settled(visit, "survival")
     known = visit.server.memory.recall(visit.population, visit.person.id, key)
     body = {} if known is None else known["body"]

@@ -65,7 +65,7 @@ async def show_synthesis(visit: PageVisit) -> Response:
     key = visit.part("key")
     if is_running(visit, key):
         told = await visit.do("job", path={"key": key})
-        return visit.show("running.html", headers={"Refresh": "2"}, key=key, progress=told["progress"])
+        return visit.show_running(key, progress=told["progress"])
     record = await settled(visit, "synthesis")
     known = visit.server.memory.recall(visit.population, visit.person.id, key)
     quality, body = record["quality"], {} if known is None else known["body"]
