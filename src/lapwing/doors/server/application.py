@@ -81,7 +81,8 @@ class Endpoint:
 
 def operation_routes(answering: Answering) -> list[Route]:
     """Return a route for each operation of the table, in its order."""
-    return [Route(API + one.path, Endpoint(answering, one), methods=[one.method]) for one in OPERATIONS]
+    paths = {one.name: one.path.replace("{receipt}", "{receipt:path}") for one in OPERATIONS}  # it has a slash in it
+    return [Route(API + paths[one.name], Endpoint(answering, one), methods=[one.method]) for one in OPERATIONS]
 
 
 def make_server(workspace: Workspace, store: DoorStore, settings: DoorSettings) -> Server:
