@@ -64,7 +64,7 @@ def test_the_ends_of_an_interval_are_aimed_at_as_the_auditor_has_them() -> None:
     for counts in ([9, 0, 9, 0, 0, 9], [0, 0, 40, 1, 0, 0], [0] * 6, [70, 0, 3, 0, 0, 2]):
         for q, off in itertools.product((Fraction(1, 2), Fraction(1, 4)), (-150, -12, 0, 7, 150)):
             below = list(itertools.accumulate(counts, initial=0))
-            assert quantile_scores(counts, q, off) == histogram_selection._ranks(below, q, off)
+            assert quantile_scores(counts, q, off) == histogram_selection.ranks(below, q, off)
 
 
 @pytest.mark.parametrize("epsilon", ["0.2", "3"])
@@ -86,7 +86,15 @@ CONSTRUCTORS = {
         *("GeometricMechanism", "LaplaceMechanism", "GaussianMechanism", "DiscreteGaussianMechanism"),
         *("geometric_histogram", "gaussian_histogram"),
         "ExponentialOnRange",
-        *("ExponentialMechanism", "PermuteAndFlip", "NoisyMaxWithGap", "PrivateQuantiles", "TopK", "CountedTop"),
+        *(
+            "ExponentialMechanism",
+            "PermuteAndFlip",
+            "NoisyMaxWithGap",
+            "PrivateQuantiles",
+            "EnclosedQuantiles",
+            "TopK",
+            "CountedTop",
+        ),
         *("RandomizedResponse", "PartitionSelection"),
     ),
     graphs: ("LadderMechanism",),

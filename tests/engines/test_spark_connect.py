@@ -3,9 +3,14 @@
 The contract of engines is held to it in `tests/contracts/test_engine.py`.
 """
 
+import asyncio
 import io
 import logging
+import os
 import socket
+import ssl
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +21,7 @@ import pytest
 from pyspark.logger import PySparkLogger
 
 import lapwing as lw
+from doors.server.certificates import make_certificate
 from engines.cancelling import cancel_one_of_two
 from engines.test_spark import COLUMNS, DATA, QUESTIONS, counted, filled_up, in_folders, in_lines, patients
 from lapwing.engines import spark as driver
@@ -126,6 +132,82 @@ def test_keys_of_which_spark_makes_one_are_refused_over_spark_connect(made, spar
     told = "read the person keys 7 and 007 as one|reads 7 and 007 as one|reads the person keys|holds the person key"
     with pytest.raises(RegistrationError, match=told):
         Spark(patients(key_type=kind), {"patients": source}, spark_remote)
+
+
+@contextmanager
+def behind_tls(server: str, certificate, private):
+    """Give the port of a proxy that takes TLS, and hears what a client says inside."""
+    heard, loop = bytearray(), asyncio.new_event_loop()
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, private)
+    context.set_alpn_protocols(["h2"])
+
+    async def carry(reader, writer, note) -> None:
+        with suppress(OSError):
+            while data := await reader.read(2**16):
+                note(data)
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+
+    async def take(reader, writer) -> None:
+        other_reader, other_writer = await asyncio.open_connection("127.0.0.1", int(server.rpartition(":")[2]))
+        await asyncio.gather(carry(reader, other_writer, heard.extend), carry(other_reader, writer, len))
+
+    listening = loop.run_until_complete(asyncio.start_server(take, "127.0.0.1", 0, ssl=context))
+    serving = threading.Thread(target=loop.run_forever, daemon=True)
+    serving.start()
+    try:
+        yield listening.sockets[0].getsockname()[1], heard
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        serving.join()
+        listening.close()
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        loop.run_until_complete(asyncio.sleep(0))
+        loop.close()
+
+
+ASKED_OVER_TLS = """
+import sys
+from lapwing.engines import spark_connect
+
+spark_connect._TRIES = 2
+try:
+    print("counted", spark_connect.session_at("clinic", sys.argv[1]).range(3).count())
+except Exception as refused:
+    print("refused", refused)
+"""
+
+
+@pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "not trusted"])
+def test_over_tls_a_server_is_asked_whose_certificate_is_trusted_and_gets_its_token_and_no_other(
+    trusted, spark_server, tmp_path
+) -> None:
+    certificate, private = make_certificate(tmp_path)
+    token = tmp_path / "token"
+    token.write_text("hunter2")
+    token.chmod(0o600)
+    with behind_tls(spark_server, certificate, private) as (port, heard):
+        address = f"sc://localhost:{port}/;use_ssl=true;token_file={token}"
+        roots = {"GRPC_DEFAULT_SSL_ROOTS_FILE_PATH": str(certificate)} if trusted else {}
+        # gRPC reads once in a process whom it trusts.
+        told = subprocess.run(
+            [sys.executable, "-c", ASKED_OVER_TLS, address],
+            env={**os.environ, **roots, "PYTHONPATH": os.pathsep.join(sys.path)},
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=180,
+        )
+    if trusted:
+        assert told.stdout == "counted 3\n"
+        assert b"Bearer hunter2" in heard
+    else:
+        assert told.stdout.startswith("refused")
+        assert heard == b""
+    assert "hunter2" not in told.stdout + told.stderr
 
 
 def test_a_server_that_refuses_a_setting_is_refused(spark_remote, monkeypatch) -> None:

@@ -10,7 +10,8 @@ from itertools import accumulate
 
 from engines.neighbours import excess
 from lapwing.answers.target import AtEpsilon, release_of
-from lapwing.mechanisms.histogram_selection import _ranks
+from lapwing.mechanisms.enclosed_quantiles import EnclosedQuantiles
+from lapwing.mechanisms.histogram_selection import ranks
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.queries.planning.plan import Family
 from lapwing.queries.statistics.quantiles import Quantiles
@@ -62,8 +63,7 @@ def _excess_of_choice(plan, before, after):
     """Compare the scores where they meet the noise: no two candidates move apart by more than the price allows."""
     release = release_of(plan, AtEpsilon(epsilon=_EPSILON), PureDP(epsilon=_EPSILON))
     choice = getattr(release.mechanism, "choice", release.mechanism)  # where what is chosen is counted, too
-    selectors = choice.selectors
-    for number, one in enumerate(selectors):
+    for number, one in enumerate(_choosers(choice)):
         scores = [_scores(plan, choice, number, numbers) for numbers in (before, after)]
         a, b = (one.lattice.offsets(each) for each in scores)
         apart = int((b - a).max() - (b - a).min())
@@ -74,10 +74,21 @@ def _excess_of_choice(plan, before, after):
     return []
 
 
+def _choosers(choice):
+    """Return what makes each choice; around an enclosed quantile both cells are chosen by the same."""
+    if isinstance(choice, EnclosedQuantiles):
+        return [one for one in choice.choosers for _ in range(2)]
+    return choice.selectors
+
+
 def _scores(plan, choice, number, counts):
     if not isinstance(plan.meaning, Quantiles):
         return list(counts)
-    return _ranks(list(accumulate(counts, initial=0)), *choice.wanted[number])
+    place, shift = number, 0
+    if isinstance(choice, EnclosedQuantiles):
+        place, side = divmod(number, 2)
+        shift = (-choice.shifts[place][0], choice.shifts[place][1])[side]
+    return ranks(list(accumulate(counts, initial=0)), choice.at[place], shift)
 
 
 def exceeded_by_stream(unit, before, after):

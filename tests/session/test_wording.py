@@ -100,5 +100,5 @@ def test_a_funnel_counts_people_here_and_at_the_command_line(ledger) -> None:
 
 def test_the_margin_of_a_median_is_in_rows(ledger) -> None:
     preview = door(ledger, Tables()).preview(median("patients", "age"), epsilon="0.1")
-    assert re.search(r"its place in the order within [\d.]+ rows with 0.95 confidence", str(preview))
+    assert re.search(r"within [\d.,]+ rows for all data; about [\d.]+ where values lie evenly with 0.95", str(preview))
     assert preview.asked.units == {"answer": "rows in the order"}

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from lapwing.accounting.filters.charge import SingleRelease
 from lapwing.accounting.filters.remaining import Refusal
 from lapwing.answers.budget import MOST_TIMES, BudgetStatus
-from lapwing.answers.releases import Price, PricedQuestion, shown_record, shown_words
+from lapwing.answers.releases import ChosenOnes, Price, PricedQuestion, shown_record, shown_words
 from lapwing.answers.target import Target, TargetWords, Within, accuracy_at, release_together, ways_to_pay
 from lapwing.queries.catalogue.population import Population
 from lapwing.queries.planning.plan import Number
@@ -181,13 +181,19 @@ class Preview(Forecast):
             ("paid", "nothing: this is a preview, and no data was read"),
         ]
 
+    def _usual(self, name: str) -> str:
+        """Say about how far off a column is for most data, where its margin is one for all data, and much more."""
+        release = self.asked.releases.get(name)
+        known = isinstance(release, ChosenOnes) and release.meaning.usual(release.mechanism, self.confidence)
+        return f"; about {format_short(known)} where values lie evenly" if known else ""
+
     def _errors(self, unknown: str) -> str:
         """Say how far off each column would be."""
         by_rows, shown = self.error_by_rows, self.shown_from
 
         def of(name: str, margin: Number | None) -> str:
             if margin is not None:
-                return self.asked.plan_of(name).meaning.accuracy(margin)
+                return self.asked.plan_of(name).meaning.accuracy(margin) + self._usual(name)
             told = [shown_words(*shown[name])] if name in shown else []
             each = " in each group" if name in by_rows and self.asked.releases[name].plan.key_names else ""
             errors = by_rows.get(name, {})

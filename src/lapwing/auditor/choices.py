@@ -11,7 +11,7 @@ Proof: proofs/white_box.md
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -162,12 +162,13 @@ class HistogramChoice(FiniteModel):
 
     def laws(self, inputs: Inputs) -> PairOfLaws:
         """Return the law of all choices together."""
-        laws = [self.tops(counts) if self.top else self._quantiles(counts) for counts in inputs]
+        laws = [self.tops(counts) if self.top else self.quantiles(counts) for counts in inputs]
         names = [" then ".join(f"cell {cell + 1}" for cell in cells) for cells in laws[0]]
         here, there = (np.array(list(law.values())) for law in laws)
         return PairOfLaws(inputs=inputs, here=here, there=there, outcomes=names)
 
-    def _quantiles(self, counts: Sequence[int]) -> dict[tuple[int, ...], float]:
+    def quantiles(self, counts: Sequence[int]) -> dict[tuple[int, ...], float]:
+        """Return the log-probability of each way to choose the cells."""
         aims = [(q, *one) for q in self.at for one in self.ends or ((0, self.scale),)]
         chances = [log_chances(self.rule, quantile_scores(counts, q, off), scale) for q, off, scale in aims]
         cells = itertools.product(range(self.cells), repeat=len(aims))
@@ -215,23 +216,81 @@ class CountedChoice(FiniteModel):
 
     def laws(self, inputs: Inputs) -> PairOfLaws:
         """Return the joint law of the choices and of the counts that are released with them."""
-        heres, theres, names = list[Reals](), list[Reals](), list[object]()
         before, after = (self.choice.tops(counts) for counts in inputs)
-        for chosen in before:
-            counted = self._counts(inputs, chosen)
-            heres.append(before[chosen] + counted.here)
-            theres.append(after[chosen] + counted.there)
-            cells = " then ".join(f"cell {cell + 1}" for cell in chosen)
-            names += [f"{cells}, counts {outcome}" for outcome in counted.outcomes]
-        return PairOfLaws(inputs=inputs, here=np.concatenate(heres), there=np.concatenate(theres), outcomes=names)
+        return _counted(inputs, before, after, self.law, lambda counts, chosen: [counts[cell] for cell in chosen])
 
-    def _counts(self, inputs: Inputs, chosen: tuple[int, ...]) -> PairOfLaws:
-        """Return the law of the counts of chosen cells; those that do not move reveal nothing."""
-        moves = tuple(inputs[1][cell] - inputs[0][cell] for cell in chosen if inputs[1][cell] != inputs[0][cell])
-        if not moves:
-            return PairOfLaws(inputs=inputs, here=np.zeros(1), there=np.zeros(1), outcomes=["alike"])
-        noise = AddedNoise(law=self.law, reach=sum(moves), dimension=len(moves))
-        return noise.laws(((0,) * len(moves), moves)).condensed()
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnclosedChoice(FiniteModel):
+    """Two cells around a quantile, and with noise the rows below them, of each span between them, and above them.
+
+    A span is a single cell where there are more spans than cells; a wrong one that is told to `overlap` counts the rows
+    of the cell after it, too.
+
+    >>> from lapwing.auditor.noise_laws import AuditedDiscreteLaplace
+    >>> from lapwing.vocabulary.guarantee import PureDP
+    >>> rule, ends = AuditedRule.PERMUTE_AND_FLIP, ((-20, 4.0), (20, 4.0))
+    >>> median = HistogramChoice(rule=rule, scale=4.0, cells=4, at=(Fraction(1, 2),), ends=ends)
+    >>> right = EnclosedChoice(choice=median, law=AuditedDiscreteLaplace(2))
+    >>> wrong = EnclosedChoice(choice=median, law=AuditedDiscreteLaplace(2), overlap=True)
+    >>> [one.worst(PureDP(epsilon="1.5")).refuted for one in (right, wrong)]
+    [False, True]
+    """
+
+    choice: HistogramChoice
+    law: NoiseLaw  # on the integers
+    overlap: bool = False
+
+    def starts(self) -> Iterator[Inputs]:
+        """Yield where the choice begins."""
+        return self.choice.starts()
+
+    def nearby(self, inputs: Inputs) -> Iterator[Inputs]:
+        """Yield what the choice holds to be near."""
+        return self.choice.nearby(inputs)
+
+    def laws(self, inputs: Inputs) -> PairOfLaws:
+        """Return the joint law of both cells and of the counts around and between them."""
+        before, after = (self.choice.quantiles(counts) for counts in inputs)
+        return _counted(inputs, before, after, self.law, self._numbers)
+
+    def _numbers(self, counts: Sequence[int], chosen: tuple[int, ...]) -> list[int]:
+        """Return the rows below, of each cell between, and above."""
+        first, after = min(chosen), max(chosen) + 1
+        more = 2 if self.overlap else 1
+        between = [sum(counts[cell : min(cell + more, after)]) for cell in range(first, after)]
+        return [sum(counts[:first]), *between, sum(counts[after:])]
+
+
+def _counted(
+    inputs: Inputs,
+    before: Mapping[tuple[int, ...], float],
+    after: Mapping[tuple[int, ...], float],
+    law: NoiseLaw,
+    numbers: Callable[[Sequence[int], tuple[int, ...]], Sequence[int]],
+) -> PairOfLaws:
+    """Return the joint law of what is chosen and of the numbers that it decides on, each with noise."""
+    heres, theres, names = list[Reals](), list[Reals](), list[object]()
+    known = dict[tuple[int, ...], PairOfLaws]()
+    for chosen in before:
+        both = zip(*(numbers(counts, chosen) for counts in inputs), strict=True)
+        moves = tuple(there - here for here, there in both if there != here)
+        if moves not in known:
+            known[moves] = _moved(inputs, moves, law)
+        counted = known[moves]
+        heres.append(before[chosen] + counted.here)
+        theres.append(after[chosen] + counted.there)
+        cells = " then ".join(f"cell {cell + 1}" for cell in chosen)
+        names += [f"{cells}, counts {outcome}" for outcome in counted.outcomes]
+    return PairOfLaws(inputs=inputs, here=np.concatenate(heres), there=np.concatenate(theres), outcomes=names)
+
+
+def _moved(inputs: Inputs, moves: tuple[int, ...], law: NoiseLaw) -> PairOfLaws:
+    """Return the law of numbers that move; those that do not reveal nothing."""
+    if not moves:
+        return PairOfLaws(inputs=inputs, here=np.zeros(1), there=np.zeros(1), outcomes=["alike"])
+    noise = AddedNoise(law=law, reach=sum(moves), dimension=len(moves))
+    return noise.laws(((0,) * len(moves), moves)).condensed()
 
 
 def quantile_scores(counts: Sequence[int], q: Fraction, off: int = 0) -> list[int]:

@@ -107,6 +107,7 @@ _PINNED = {
     "spark.sql.orc.aggregatePushdown": "false",
     "spark.sql.optimizer.metadataOnly": "false",
     "spark.sql.cbo.enabled": "false",
+    "spark.databricks.delta.stats.skipping": "false",  # where it is installed; it may be set where it is not
     "spark.sql.sources.v2.bucketing.shuffle.enabled": "false",  # SPARK-59887: rows are lost
     # The parser caches states of every statement, without limit, until the driver runs out of memory and ends.
     "spark.sql.parser.manageParserCaches": "true",
@@ -160,6 +161,7 @@ class Spark(Engine):
         self._views: dict[str, str] = {}
         self._catalogued: dict[str, tuple[SparkTable, set[str]]] = {}
         self._pinned: dict[str, _Pinned] = {}
+        self._places: dict[str | Path, tuple[Any, Any]] = {}
         self._session = session.newSession()
         if is_remote(self._session):
             impatient(self._session)
@@ -182,14 +184,16 @@ class Spark(Engine):
 
     def _pin_settings(self, population: str) -> None:
         """Set what statements rest on, and see that it is set: a server may refuse, or only say that it did."""
+        if (
+            self._setting("spark.sql.session.timeZone") is None
+        ):  # which every Spark has; each request is tried for a minute
+            raise RegistrationError(population, reason="is on a Spark that is away", remedy="start it")
         for setting, value in _PINNED.items():
             with suppress(PySparkException, Py4JError):
                 if not is_remote(self._session) or self._setting(setting) != value:
                     self._session.conf.set(setting, value)  # of an old name, Spark Connect warns whenever it is set
         now = {setting: self._setting(setting) for setting in _PINNED}
         other = [setting for setting, value in _PINNED.items() if now[setting] != value]
-        if other and not any(now.values()):
-            raise RegistrationError(population, reason="is on a Spark that is away", remedy="start it")
         if other:
             reason = f"is on a Spark that does not take what statements rest on: {', '.join(other)}"
             raise RegistrationError(population, reason=reason, remedy="let sessions set these, or set them so")
@@ -227,9 +231,12 @@ class Spark(Engine):
 
     def _stats(self, place: str | Path) -> frozenset[tuple[object, ...]]:
         """Return the name, length and time of each file in a place, as they are now."""
-        few = None if is_remote(self._session) else _looked_at(self._session, str(place))
-        if few is not None:
-            return few
+        if not is_remote(self._session):
+            if place not in self._places:
+                self._places[place] = _file_system(self._session, str(place))
+            few = _looked_at(*self._places[place])
+            if few is not None:
+                return few
         found = self._session.read.format("binaryFile").option("recursiveFileLookup", "true").load(str(place))
         return frozenset(map(tuple, found.selectExpr("path", "length", "unix_micros(modificationTime)").collect()))
 
@@ -317,12 +324,16 @@ class Spark(Engine):
                 return f"{SPARK.name('global_temp')}.{SPARK.name(view)}"
 
 
-def _looked_at(session: SparkSession, place: str) -> frozenset[tuple[object, ...]] | None:
-    """Return the name, length and time of each file in a place, without a job of Spark; None where there are many."""
+def _file_system(session: SparkSession, place: str) -> tuple[Any, Any]:
+    """Return the file system that a place is in, and its path there: to find it takes longer than to look."""
     java: Any = session._jvm  # noqa: SLF001 - no other way leads to the file system
     path = java.org.apache.hadoop.fs.Path(place)
-    conf = session._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
-    left, found = path.getFileSystem(conf).listFiles(path, True), list[tuple[object, ...]]()  # noqa: FBT003 - of Java
+    return path.getFileSystem(session._jsparkSession.sessionState().newHadoopConf()), path  # noqa: SLF001
+
+
+def _looked_at(system: Any, path: Any) -> frozenset[tuple[object, ...]] | None:
+    """Return the name, length and time of each file in a place, without a job of Spark; None where there are many."""
+    left, found = system.listFiles(path, True), list[tuple[object, ...]]()  # noqa: FBT003 - of Java
     while left.hasNext():
         if len(found) == _FEW_FILES:
             return None

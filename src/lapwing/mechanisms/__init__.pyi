@@ -1,4 +1,5 @@
 from lapwing.mechanisms import printed_margins as printed_margins
+from lapwing.mechanisms.enclosed_quantiles import EnclosedQuantiles as EnclosedQuantiles
 from lapwing.mechanisms.exponential import ExponentialMechanism as ExponentialMechanism
 from lapwing.mechanisms.exponential import ExponentialOnRange as ExponentialOnRange
 from lapwing.mechanisms.gaussian import DiscreteGaussianMechanism as DiscreteGaussianMechanism

@@ -3,7 +3,6 @@
 The scores are computed here, from counts that stay wrapped until then, and each choice is one private selection.
 """
 
-import math
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate
@@ -22,8 +21,6 @@ from lapwing.vocabulary.guarantee import Adjacency
 
 # permute-and-flip is never worse at a pure price; the exponential mechanism is cheaper in rho
 Selector: TypeAlias = type[PermuteAndFlip] | type[ExponentialMechanism]
-_PARTS_OF_INTERVAL = 4  # of the price of one fraction: one for either end, and two for itself
-_LARGEST_SHIFT = 1 << 60  # scores are cut off at twice this
 
 
 @frozen()
@@ -49,26 +46,18 @@ class PrivateQuantiles(_HistogramSelection):
     are several `groups`, each has a histogram of its own, and a sensitivity is how far the protected people move the
     scores in all groups together: then all groups have their quantiles at the price of one.
 
-    With an `interval`, a confidence, three cells are chosen for each fraction: the quantile, for half of its price, and
-    before and after it, for a quarter each, one as many rows lower or higher as lets all quantiles lie between the two,
-    with this confidence for all data.
+    `EnclosedQuantiles` tells values with intervals.
 
     >>> median = PrivateQuantiles(at=[Fraction(1, 2)], cells=4, sensitivities=[1], epsilon=20)
     >>> median.release([0, 1500, 500, 0])
     (1,)
-    >>> bounded = PrivateQuantiles(at=[Fraction(1, 2)], cells=4, sensitivities=[1], epsilon=20, interval="0.95")
-    >>> bounded.release([400, 400, 400, 0])
-    (1, 1, 1)
 
     Theorem: Smith, *Privacy-preserving statistical estimation with optimal convergence rates*, STOC 2011, section 3.
-    Proof: proofs/ranked_choice.md, proofs/quantile_intervals.md
+    Proof: proofs/ranked_choice.md
     """
 
     at: tuple[Fraction, ...]
     groups: int
-    interval: Fraction | None
-    wanted: tuple[tuple[Fraction, int], ...]
-    """Of each choice, the fraction a/b and what is added to a * (all rows): below zero for the lower end."""
 
     def __init__(
         self,
@@ -79,42 +68,19 @@ class PrivateQuantiles(_HistogramSelection):
         sensitivities: Sequence[int],
         epsilon: Exact,
         selector: Selector = PermuteAndFlip,
-        interval: Exact | None = None,
     ) -> None:
         fractions = tuple(probability("at", fraction) for fraction in at)
-        many = as_int("the number of quantiles", len(fractions))
-        sure = None if interval is None else probability("interval", interval)
-        part = positive("epsilon", epsilon) / (many if sure is None else _PARTS_OF_INTERVAL * many)
         if len(sensitivities) != len(fractions):
             reason = "does not fit the fractions"
             raise ParameterError("sensitivities", list(sensitivities), reason=reason, remedy="give one for each")
-        most, several = as_int("cells", cells), as_int("groups", groups)
-        choices, wanted = list[PermuteAndFlip | ExponentialMechanism](), list[tuple[Fraction, int]]()
-        for moved, q in zip(sensitivities, fractions, strict=True):
-            if sure is None:
-                choices.append(selector(sensitivity=moved, candidates=most, epsilon=part))
-                wanted.append((q, 0))
-                continue
-            end = selector(sensitivity=moved, candidates=most, epsilon=part)
-            shift = _shift(end, q, confidence_of_each(sure, 2 * many * several))
-            choices += [end, selector(sensitivity=moved, candidates=most, epsilon=2 * part), end]
-            wanted += [(q, -shift), (q, 0), (q, shift)]
-        fill(
-            self,
-            event=_together(choices),
-            at=fractions,
-            cells=most,
-            selectors=tuple(choices),
-            groups=several,
-            interval=sure,
-            wanted=tuple(wanted),
-        )
+        share = positive("epsilon", epsilon) / as_int("the number of quantiles", len(fractions))
+        most = as_int("cells", cells)
+        choices = tuple(selector(sensitivity=moved, candidates=most, epsilon=share) for moved in sensitivities)
+        several = as_int("groups", groups)
+        fill(self, event=_together(choices), at=fractions, cells=most, selectors=choices, groups=several)
 
     def release(self, value: Integers) -> tuple[int, ...]:
-        """Return the number of the chosen cell for each fraction, group by group, from the rows in each cell.
-
-        With an interval it is three cells: that of the lower end, of the quantile, and of the upper end.
-        """
+        """Return the number of the chosen cell for each fraction, group by group, from the rows in each cell."""
         counts = integers(value)
         if isinstance(counts, int) or counts.size != self.cells * self.groups:
             del counts
@@ -122,19 +88,13 @@ class PrivateQuantiles(_HistogramSelection):
         chosen = []
         for rows in counts.reshape(self.groups, self.cells).tolist():
             below = list(accumulate(rows, initial=0))
-            chosen += [one.release(_ranks(below, *what)) for one, what in zip(self.selectors, self.wanted, strict=True)]
+            chosen += [one.release(ranks(below, q)) for one, q in zip(self.selectors, self.at, strict=True)]
         return tuple(chosen)
 
     def margin(self, confidence: Exact) -> float:
         """Return m such that every chosen cell is at most m rows away from where its fraction lies, all at once."""
         each = confidence_of_each(confidence, len(self.at) * self.groups)
-        points = [(one, q) for one, (q, shift) in zip(self.selectors, self.wanted, strict=True) if not shift]
-        return max(one.margin(each) / q.denominator for one, q in points)
-
-    def reads_interval(self, confidence: Exact) -> bool:
-        """Return whether the chosen ends hold at this confidence, and are no nonsense of scores that were cut off."""
-        told = self.interval is not None and probability("confidence", confidence) <= self.interval
-        return told and all(abs(shift) < _LARGEST_SHIFT for _, shift in self.wanted)
+        return max(one.margin(each) / q.denominator for one, q in zip(self.selectors, self.at, strict=True))
 
 
 class TopK(_HistogramSelection):
@@ -186,21 +146,16 @@ class TopK(_HistogramSelection):
         return max(one.margin(each) for one in self.selectors)
 
 
-def _ranks(below: Sequence[int], q: Fraction, shift: int = 0) -> list[int]:
+def ranks(below: Sequence[int], q: Fraction, shift: int = 0) -> list[int]:
     """Return the score of each cell, from the rows below each edge; the first and the last cell have no end.
 
-    >>> _ranks([0, 3, 4, 10], Fraction(1, 2)), _ranks([0, 3, 4, 10], Fraction(1, 2), -12)
+    >>> ranks([0, 3, 4, 10], Fraction(1, 2)), ranks([0, 3, 4, 10], Fraction(1, 2), -12)
     ([-4, -2, 0], [0, -8, -10])
     """
     b, wanted = q.denominator, q.numerator * below[-1] + shift
     too_high = [0, *(max(0, b * first - wanted) for first in below[1:-1])]
     too_low = [*(max(0, wanted - b * last) for last in below[1:-1]), 0]
     return [-max(pair) for pair in zip(too_high, too_low, strict=True)]
-
-
-def _shift(chooser: PermuteAndFlip | ExponentialMechanism, q: Fraction, confidence: Fraction) -> int:
-    """Return how much lower, in units of score, an end is looked for so that it holds: its error, and two rows."""
-    return math.floor(chooser.margin(confidence)) + 2 * q.denominator
 
 
 def _together(choices: Sequence[PermuteAndFlip | ExponentialMechanism]) -> Event:

@@ -39,6 +39,9 @@ def test_pages_tell_them(pages) -> None:
     assert "body mass index kg/m²" in built
     assert "weighed without shoes" in built
     assert "body mass index, kg/m²" in built, "the statistic names the unit"
+    for split, says in (("", "kg/m² "), ("sex", "mean, kg/m²")):
+        asked = ana.ask({"kind": "value", "stat": "mean", "of": "patient.bmi", "split": split, "epsilon": "0.1"})
+        assert says in text_of(ana.get(asked.headers["location"]))
     for place in ("publish", "compare", "study"):
         assert "body mass index (kg/m²)" in text_of(ana.get(f"{P}/{place}")), place
     assert 'title="body mass index (kg/m²): weighed without shoes"' in ana.get(f"{P}/sql").text

@@ -10,7 +10,8 @@ from scipy.stats import binom
 from lapwing import quantiles
 from lapwing.accounting import pricing
 from lapwing.answers.target import AtEpsilon, release_of, share_of
-from lapwing.mechanisms.histogram_selection import PrivateQuantiles, _ranks
+from lapwing.mechanisms.enclosed_quantiles import EnclosedQuantiles
+from lapwing.mechanisms.histogram_selection import ranks
 from lapwing.queries.catalogue.column import Category, Column, Integer, Real
 from lapwing.queries.catalogue.population import Population, RowsPerPerson, Table
 from lapwing.queries.planning.plan import Scale
@@ -49,13 +50,13 @@ def neighbours(unit):
 
 
 def scores(histogram, fraction, shift=0):
-    return _ranks([sum(histogram[:i]) for i in range(CELLS + 1)], fraction, shift)
+    return ranks([sum(histogram[:i]) for i in range(CELLS + 1)], fraction, shift)
 
 
 def check_noise(release, moved) -> None:
-    """A choice at epsilon 1 has noise of twice what a score may move; the ends have half the price each."""
-    for chooser, price in zip(release.mechanism.selectors, [1, 2, 1], strict=True):
-        assert moved <= chooser.lattice.scale * price / 2 <= moved * (1 + Fraction(1, 10**9))
+    """A choice at an eighth of epsilon 4 has noise of four times what a score may move."""
+    (chooser,) = release.mechanism.choosers
+    assert moved <= chooser.lattice.scale / 4 <= moved * (1 + Fraction(1, 10**9))
 
 
 @pytest.mark.parametrize("people", [1, 2, 3])
@@ -125,7 +126,7 @@ def test_all_groups_are_paid_once(budget) -> None:
     assert release_of(grouped, offered, budget).event == release_of(alone, offered, budget).event
 
 
-@pytest.mark.parametrize(("interval", "parts"), [(None, 71), ("0.95", 4 * 71)])
+@pytest.mark.parametrize(("interval", "parts"), [(None, 71), ("0.95", 8 * 71)])
 def test_quantiles_share_a_price_in_equal_parts_of_few_digits(interval, parts) -> None:
     at = [Fraction(i, 72) for i in range(1, 72)]
     asked = plan(quantiles("visits", "nights", at, interval=interval), clinic(PrivacyUnit(person_key="id")))
@@ -236,8 +237,8 @@ def test_an_interval_on_a_fine_grid_holds_as_often_as_it_says() -> None:
     """Ten thousand cells, and rows in two of them; intervals that said nothing would be as wide as the range."""
     rows = [0] * 10_000
     rows[4_000], rows[4_001] = 600, 600
-    chooser = PrivateQuantiles(at=[Fraction(1, 2)], cells=10_000, sensitivities=[1], epsilon=1, interval="0.95")
-    ends = [chooser.release(rows) for _ in range(60)]
-    held = sum(low <= 4_000 <= high for low, _, high in ends)
+    chooser = EnclosedQuantiles(at=["0.5"], cells=10_000, sensitivities=[1], l1_sensitivity=1, epsilon=1)
+    ends = [chooser.ends(*chooser.spans(chooser.release(rows)), "0.95") for _ in range(60)]
+    held = sum(low <= 4_000 <= high for low, high in ends)
     assert held >= binom.ppf(FALSE_ALARM, 60, 0.95)
-    assert sum(high - low < 9_000 for low, _, high in ends) > 0
+    assert sum(high - low < 9_000 for low, high in ends) > 50

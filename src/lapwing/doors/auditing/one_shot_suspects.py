@@ -19,6 +19,7 @@ from lapwing.auditor.choices import (
     AuditedRule,
     Choice,
     CountedChoice,
+    EnclosedChoice,
     HistogramChoice,
     RandomizedAnswer,
     ThresholdedKeys,
@@ -26,6 +27,7 @@ from lapwing.auditor.choices import (
 from lapwing.auditor.worst_pairs import AuditedMovement
 from lapwing.doors.auditing.suspect import Adding, Suspect, law_of, noise_of, odds_of_truth, score_scale
 from lapwing.mechanisms.counted_top import CountedTop
+from lapwing.mechanisms.enclosed_quantiles import EnclosedQuantiles
 from lapwing.mechanisms.exponential import ExponentialMechanism, ExponentialOnRange
 from lapwing.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
 from lapwing.mechanisms.histogram import gaussian_histogram, geometric_histogram
@@ -289,8 +291,8 @@ def _selection(epsilon: Fraction) -> list[Suspect]:
 
 def _ranked(epsilon: Fraction) -> list[Suspect]:
     median = PrivateQuantiles(at=[Fraction(1, 2)], cells=_CELLS, sensitivities=[_FAR], epsilon=epsilon)
-    sure = PrivateQuantiles(
-        at=[Fraction(1, 2)], cells=_INTERVAL_CELLS, sensitivities=[_FAR], epsilon=epsilon, interval=Fraction(19, 20)
+    sure = EnclosedQuantiles(
+        at=[Fraction(1, 2)], cells=_INTERVAL_CELLS, sensitivities=[_FAR], l1_sensitivity=_FAR, epsilon=epsilon
     )
     top = TopK(k=_TOP, cells=_TOP_CELLS, sensitivity=_FAR, epsilon=epsilon, monotone_under=Adjacency.ADD_REMOVE)
 
@@ -306,11 +308,12 @@ def _ranked(epsilon: Fraction) -> list[Suspect]:
             neighbours=neighbours,
         )
 
-    def with_interval(noise: Fraction) -> HistogramChoice:
-        scales = [float(one.noise_scale * noise) for one in sure.selectors]
-        ends = tuple((off, scale) for (_, off), scale in zip(sure.wanted, scales, strict=True))
-        rule, cells = AuditedRule.PERMUTE_AND_FLIP, _INTERVAL_CELLS
-        return HistogramChoice(rule=rule, scale=max(scales), cells=cells, rows=_FAR, at=sure.at, ends=ends)
+    def with_interval(noise: Fraction) -> EnclosedChoice:
+        (chooser,), ((down, up),) = sure.choosers, sure.shifts
+        scale = float(chooser.noise_scale * noise)
+        rule, cells, ends = AuditedRule.PERMUTE_AND_FLIP, _INTERVAL_CELLS, ((-down, scale), (up, scale))
+        choice = HistogramChoice(rule=rule, scale=scale, cells=cells, rows=_FAR, at=sure.at, ends=ends)
+        return EnclosedChoice(choice=choice, law=noise_of(sure.counting, noise))
 
     half = epsilon / 2
     counted = CountedTop(

@@ -42,6 +42,7 @@ from lapwing.vocabulary.wording import format_short, several
 
 if TYPE_CHECKING:
     from lapwing.mechanisms.counted_top import CountedTop
+    from lapwing.mechanisms.enclosed_quantiles import EnclosedQuantiles
     from lapwing.mechanisms.gaussian import DiscreteGaussianMechanism
     from lapwing.mechanisms.histogram_selection import PrivateQuantiles, Selector, TopK
     from lapwing.mechanisms.laplace import GeometricMechanism
@@ -58,7 +59,7 @@ Form: TypeAlias = Mapping[int, Fraction]
 """A linear form of released numbers: the weight of each, by its place among them."""
 Steps: TypeAlias = Mapping[int, Fraction]
 """The widths of groups that are told by their lower ends, floor(age / 10) * 10, by the place of their key."""
-Choosing: TypeAlias = "PrivateQuantiles | TopK | CountedTop | NamedChoice | PosteriorDraw"
+Choosing: TypeAlias = "PrivateQuantiles | EnclosedQuantiles | TopK | CountedTop | NamedChoice | PosteriorDraw"
 Noise: TypeAlias = "GeometricMechanism | DiscreteGaussianMechanism"
 
 
@@ -303,6 +304,11 @@ class ChosenMeaning(Meaning, Reading):
     def margin_of_choice(self, plan: "Plan", chooser: "Choosing", confidence: Exact) -> Number | None:
         """Return how many rows, or people, the choices may be away from the best ones."""
         return self.margin(plan, chooser, confidence)
+
+    def usual(self, chooser: "Choosing", confidence: Exact) -> Number | None:
+        """Return about how far off it is for most data, where that is much less than a margin for all data."""
+        del chooser, confidence
+        return None
 
 
 @stored("question")

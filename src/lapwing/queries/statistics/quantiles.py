@@ -1,7 +1,7 @@
 """Below which value a fraction of the rows lies: chosen among the cells of a grid over the range of the value.
 
 The score of a cell is computed from the number of rows in each; `score_sensitivity` says how far the protected people
-move it, and it is derived here and nowhere else. The ends of an interval in values are chosen with each quantile.
+move it, and it is derived here and nowhere else. An interval in values is read from noisy counts around each quantile.
 
 Proof: proofs/ranked_choice.md, proofs/quantile_intervals.md
 """
@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from lapwing.mechanisms.enclosed_quantiles import PARTS, EnclosedQuantiles
 from lapwing.mechanisms.histogram_selection import PrivateQuantiles, Selector
 from lapwing.queries.algebra.aggregate import BoundedRowsPerPerson, GridKey, cell_count
 from lapwing.queries.algebra.term import ConstantTerm, bounds
@@ -134,9 +135,10 @@ def quantiles(
     At most `max_rows` rows of one person count, in all groups together (the table's own number if it is not said). So
     all groups together cost what one does, however many there are.
 
-    Each comes with an interval of values that holds with the confidence `interval`, whatever the rows are: its two ends
-    are chosen with it, for half of the price. With `interval=None` (or "none", for programs) the quantile has the price
-    for itself, and is told with its place in the order alone.
+    Each comes with an interval of values that holds whatever the rows are, at any confidence that is asked for: rows
+    are counted between two cells around it. The cells are looked for as far away as the confidence `interval` takes.
+    With `interval=None` (or "none", for programs) the whole price is for the choice of the value, which is nearer in
+    the order then, and is told with its place there alone.
 
     >>> quantiles("visits", "nights", ["0.25", "0.5", "0.75"], max_rows=3).at
     (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
@@ -203,11 +205,8 @@ class _Ranked(ChosenMeaning):
 
     @property
     def choices(self) -> int:
-        """In how many parts the price is shared: choices in different groups are about different rows, and share none.
-
-        Of four parts a quantile with an interval has two, and either end one.
-        """
-        return len(self.fractions) * (1 if self.interval is None else 4)
+        """In how many parts the price is shared: those of different groups are about different rows, and share none."""
+        return len(self.fractions) * (1 if self.interval is None else PARTS)
 
     @property
     def has_one_value(self) -> bool:
@@ -217,40 +216,54 @@ class _Ranked(ChosenMeaning):
     def accuracy(self, margin: Number) -> str:
         """Say what a margin means, and that an interval comes with the answer."""
         told = ChosenMeaning.accuracy(self, margin)
-        return told if self.interval is None else f"an interval of values that comes with the answer, and {told}"
+        enclosed = f"an interval of values that comes with the answer, and {told} for all data"
+        return told if self.interval is None else enclosed
 
-    def selection(self, plan: Plan, epsilon: Fraction, selector: Selector) -> PrivateQuantiles:
-        """Return the mechanism that chooses."""
+    def usual(self, chooser: Choosing, confidence: Exact) -> Number | None:
+        """Return about how far off an enclosed value is in the order where rows lie evenly."""
+        return chooser.usual(confidence) if isinstance(chooser, EnclosedQuantiles) else None
+
+    def selection(self, plan: Plan, epsilon: Fraction, selector: Selector) -> PrivateQuantiles | EnclosedQuantiles:
+        """Return the mechanism that chooses, and that counts where there are intervals."""
         cells, rows, at = _grid(plan).cells, _rows(plan), self.fractions
         groups = (plan.aggregate.cell_count or 0) // cells
-        return PrivateQuantiles(
+        moved = [score_sensitivity(fraction, rows, plan.unit, groups=groups) for fraction in at]
+        if self.interval is None:
+            return PrivateQuantiles(
+                at=at, cells=cells, groups=groups, sensitivities=moved, epsilon=epsilon, selector=selector
+            )
+        return EnclosedQuantiles(
             at=at,
             cells=cells,
             groups=groups,
-            sensitivities=[score_sensitivity(fraction, rows, plan.unit, groups=groups) for fraction in at],
+            sensitivities=moved,
+            l1_sensitivity=plan.sensitivity.l1,
             epsilon=epsilon,
             selector=selector,
             interval=self.interval,
         )
 
     def _told(
-        self, plan: Plan, keys: Sequence[CellKey], chosen: Sequence[int], ends: Sequence[Sequence[int]] | None
+        self,
+        plan: Plan,
+        keys: Sequence[CellKey],
+        chosen: Sequence[int],
+        ends: Sequence[tuple[int, int]] | None,
     ) -> list[BoundedValue]:
-        """Return the lower edges of chosen cells, between the `ends` of their intervals where these hold.
+        """Return the lower edges of cells, between the `ends` of their intervals where there are any.
 
         The ends are those of the first value of the lowest cell, and of the last one of the highest: all values of the
-        cells between them are inside. What is sure at no less than this confidence is the range of the value.
+        cells between them are inside.
         """
-        scale, last = self.scale, self.scale.extent
-        fine, width = scale.step / _grid(plan).width, _grid(plan).width
+        scale, width = self.scale, _grid(plan).width
         least, most = bounds(_grid(plan).term)
         values = []
         for place, (key, cell) in enumerate(zip(keys, chosen, strict=True)):
             low = high = None
-            if self.interval is not None:
-                first, final = (0, last) if ends is None else (min(cell, *ends[place]), max(cell, *ends[place]))
-                low = plain_number(scale.low + first * scale.step)
-                high = plain_number(scale.low + min((final + 1) * width - 1, most - least) * fine)
+            if ends is not None:
+                low = plain_number(scale.low + min(cell, ends[place][0]) * scale.step)
+                last = (max(cell, ends[place][1]) + 1) * width - 1
+                high = plain_number(scale.low + min(last, most - least) * scale.step / width)
             values.append(BoundedValue(key=key, value=plain_number(scale.low + cell * scale.step), low=low, high=high))
         return values
 
@@ -276,7 +289,7 @@ class Quantiles(_Ranked):
         Each was chosen for itself, so they may cross. Sorting them costs nothing, and none gets worse: of places that
         are all within a margin of theirs, so are the sorted ones; and so are sorted ends.
         """
-        ends, chosen = _parts(chooser, released, confidence)
+        chosen, ends = _cells_and_ends(chooser, released, confidence)
         keys = [(str(fraction),) for fraction in self.at]
         ordered = None if ends is None else list(zip(*map(sorted, zip(*ends, strict=True)), strict=True))
         return self._told(plan, keys, sorted(chosen), ordered)
@@ -317,7 +330,7 @@ class QuantileOfGroups(_Ranked):
 
     def values(self, plan: Plan, released: Sequence[int], chooser: Choosing, confidence: Exact) -> list[BoundedValue]:
         """Return the lower edge of the chosen cell of each group, with its interval."""
-        ends, chosen = _parts(chooser, released, confidence)
+        chosen, ends = _cells_and_ends(chooser, released, confidence)
         return self._told(plan, list(dict.fromkeys(cell[:-1] for cell in plan.aggregate.cells or ())), chosen, ends)
 
     def asked(self, plan: Plan) -> str:
@@ -334,16 +347,16 @@ class QuantileOfGroups(_Ranked):
         return f"{at_most(_rows(plan), 'row')} in all groups together", _clipped(plan, self.scale)
 
 
-def _parts(
+def _cells_and_ends(
     chooser: Choosing, released: Sequence[int], confidence: Exact
-) -> tuple[list[tuple[int, int]] | None, list[int]]:
-    """Return the ends of intervals, or None where they are not known to hold at this confidence, and the quantiles."""
-    if not isinstance(chooser, PrivateQuantiles):
+) -> tuple[list[int], list[tuple[int, int]] | None]:
+    """Return the cells of the quantiles and, where they are enclosed, the first and last cells of their intervals."""
+    if isinstance(chooser, PrivateQuantiles):
+        return list(released), None
+    if not isinstance(chooser, EnclosedQuantiles):
         raise TypeError(chooser)
-    if chooser.interval is None:
-        return None, list(released)
-    ends = list(zip(released[::3], released[2::3], strict=True))
-    return ends if chooser.reads_interval(confidence) else None, list(released[1::3])
+    spans = chooser.spans(released)
+    return [one.value() for one in spans], [chooser.ends(one, confidence) for one in spans]
 
 
 def _clipped(plan: Plan, scale: Scale) -> str:

@@ -113,7 +113,9 @@ def _shelve(visit: PageVisit, key: str, cohort: CohortDraft, terms: AskTerms, *,
     if is_grid:
         visit.site.asked_cohorts.put(visit.population, visit.person.id, axes_key(key), {"each": list(terms.each)})
     if terms.kind in BUILT:
-        built = {"kind": terms.kind, "link": link_to_ask(visit, cohort, terms)}
+        field = dictionary_for(visit).field(terms.select.of) if terms.kind == VALUE else None
+        unit = "" if field is None else field.unit
+        built = {"kind": terms.kind, "link": link_to_ask(visit, cohort, terms), "unit": unit}
         visit.site.asked_cohorts.put(visit.population, visit.person.id, built_key(key), built)
 
 

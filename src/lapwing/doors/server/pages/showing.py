@@ -59,6 +59,7 @@ async def show_answer_page(
     return visit.show(
         "answer.html",
         kind=built["kind"] if built else kind,
+        value_unit=built.get("unit", "") if built else "",
         answer=answer,
         rows=rows,
         margin=margin,
