@@ -311,8 +311,9 @@ class TestThreads:
         monkeypatch.setattr(type(kept.place.database()), "inspect", forever)
         ledger = kept.open()
         assert begun.wait(60)
+        store_of_it = ledger.store
         ledger.close()
-        assert not ledger.store.has_found_damage
+        assert not store_of_it.has_found_damage
         assert kept.checkpoints.chain(CHAIN).read() is not None
 
     def test_a_database_that_is_away_is_asked_again(self, kept, monkeypatch) -> None:
