@@ -463,7 +463,7 @@ class Store:
         """Return how many entries the chain says that it has; this is not checked."""
         with self._reader.lock, self._understood(self._reader):
             row = self._reader.open().execute("select seq from ledger").fetchone()
-            return int(row[0]) if row else 0
+            return row[0] if row and isinstance(row[0], int) else 0
 
     def shred(self) -> None:
         """Overwrite what was deleted, as far as the database can; it is tidying up, and failing at it does no harm."""
