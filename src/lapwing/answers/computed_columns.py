@@ -26,13 +26,13 @@ def computed_columns(
     over_rows = {name: made for name, made in arrangement.made.items() if {*made.names} & {*arrangement.windows}}
     for name, made in arrangement.made.items():
         if name not in over_rows:
-            yield name, quotient(asked, made, numbers, confidence)
+            yield name, quotient(asked, made, numbers, confidence, keys=keys)
     if not over_rows and not arrangement.ranks:
         return
     kept = arrangement.kept(table, keys, next(asked.several()).plan.grouped_by)
     for name, made in over_rows.items():
         groups = {one: arrangement.windows[one].groups(table, kept) for one in made.names if one in arrangement.windows}
-        found = {cell.key: cell for cell in quotient(asked, made, numbers, confidence, groups)}
+        found = {cell.key: cell for cell in quotient(asked, made, numbers, confidence, groups=groups, keys=keys)}
         missing = (BoundedValue(key=key, value=None, low=None, high=None) for key in kept)  # no row before the first
         yield name, [found.get(cell.key, cell) for cell in missing]
     for name, ranked in arrangement.ranks.items():
@@ -45,11 +45,13 @@ def quotient(
     made: Quotient,
     numbers: Mapping[str, Numbers],
     confidence: Fraction,
+    *,
     groups: Mapping[str, Groups] | None = None,
+    keys: Sequence[CellKey] = (),
 ) -> list[BoundedValue]:
     """Return quotients of columns, with bounds from the law of their common noise, or from the bounds of each column.
 
-    `groups` are the rows that each of its windows holds.
+    `groups` are the rows that each of its windows holds, and `keys` those of all groups.
 
     Proof: proofs/quotients.md
     """
@@ -73,6 +75,7 @@ def quotient(
     each, alone = 1 - (1 - confidence) / len(columns), asked.in_one_row
     of_each = {name: asked.values(name, numbers[name], each) for name in columns}
     boxes = {name: {() if alone else one.key: one for one in cells} for name, cells in of_each.items()}
+    boxes = _in_each_group(boxes, (asked.arrangement or AS_IT_IS).beside, keys)
     if groups and any(one.plan.family is Family.THRESHOLD for one in columns.values()):  # each has bounds for itself
         boxes = {name: {key: _unbounded(one) for key, one in cells.items()} for name, cells in boxes.items()}
     named = {
@@ -80,6 +83,17 @@ def quotient(
         for name, column in released.items()
     }
     return quotient_of_boxes(made, named)
+
+
+def _in_each_group(
+    boxes: dict[str, dict[CellKey, BoundedValue]], beside: frozenset[str], keys: Sequence[CellKey]
+) -> dict[str, dict[CellKey, BoundedValue]]:
+    """Return the columns with a number that is of no group in each of the groups; its bounds hold once for all."""
+    found = dict[str, dict[CellKey, BoundedValue]]()
+    for name, cells in boxes.items():
+        alone = next(iter(cells.values())) if name in beside else None
+        found[name] = cells if alone is None else {key: replace(alone, key=key) for key in keys}
+    return found
 
 
 def _are_public(asked: PricedQuestion, groups: Mapping[str, Groups]) -> bool:
