@@ -389,7 +389,7 @@ def test_the_order_of_rows_does_not_matter(bench) -> None:
         ask.count_distinct("visits", "kind", max_groups=1, sketch=64),
     ]
     answers = set()
-    for turn in (0, 1, 5, 7):
+    for turn in (0, 5, 7):
         bench.load({**EMPTY, "visits": visits[turn:] + visits[:turn]})
         answers.add(tuple(numbers(bench, question) for question in asked))
     assert len(answers) == 1

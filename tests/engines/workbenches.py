@@ -109,7 +109,7 @@ class PostgresBench(PostgreSQL):
 class SparkBench(Spark):
     """Data frames of the session of the test run: rows in memory, and every third table of patients a Parquet file."""
 
-    examples, corpus = 1, 4  # a fifth of a second for every question: few, of every kind
+    examples, corpus = 1, 3  # a fifth of a second for every question: few, of every kind
 
     def __init__(self, population, session, **options):
         population = as_stored(population)
