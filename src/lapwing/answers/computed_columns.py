@@ -57,13 +57,14 @@ def quotient(
     """
     from lapwing.queries.statistics.postprocessing import quotient_of_boxes, quotient_of_sums  # noqa: PLC0415 - few divide answers
 
-    groups, windows = groups or {}, (asked.arrangement or AS_IT_IS).windows
+    groups, arrangement = groups or {}, asked.arrangement or AS_IT_IS
+    windows, beside = arrangement.windows, arrangement.beside
     released = {name: windows[name].column if name in groups else name for name in made.names}
     columns = {name: asked.releases[name] for name in released.values()}
     source = next(iter(columns.values())).source
     read = {name: one.meaning.forms(source.plan) for name, one in columns.items() if one.source is source}
     forms = {name: form for name, form in read.items() if form}
-    if len(forms) == len(columns) and _are_public(asked, groups):
+    if len(forms) == len(columns) and _are_public(asked, groups) and not beside & columns.keys():
         spread = {
             name: windows[name].forms(forms[column], groups[name]) if name in groups else forms[column]
             for name, column in released.items()
@@ -75,7 +76,9 @@ def quotient(
     each, alone = 1 - (1 - confidence) / len(columns), asked.in_one_row
     of_each = {name: asked.values(name, numbers[name], each) for name in columns}
     boxes = {name: {() if alone else one.key: one for one in cells} for name, cells in of_each.items()}
-    boxes = _in_each_group(boxes, (asked.arrangement or AS_IT_IS).beside, keys)
+    for name in beside & boxes.keys():  # its bounds hold once for all groups
+        (of_all,) = boxes[name].values()
+        boxes[name] = {key: replace(of_all, key=key) for key in keys}
     if groups and any(one.plan.family is Family.THRESHOLD for one in columns.values()):  # each has bounds for itself
         boxes = {name: {key: _unbounded(one) for key, one in cells.items()} for name, cells in boxes.items()}
     named = {
@@ -83,17 +86,6 @@ def quotient(
         for name, column in released.items()
     }
     return quotient_of_boxes(made, named)
-
-
-def _in_each_group(
-    boxes: dict[str, dict[CellKey, BoundedValue]], beside: frozenset[str], keys: Sequence[CellKey]
-) -> dict[str, dict[CellKey, BoundedValue]]:
-    """Return the columns with a number that is of no group in each of the groups; its bounds hold once for all."""
-    found = dict[str, dict[CellKey, BoundedValue]]()
-    for name, cells in boxes.items():
-        alone = next(iter(cells.values())) if name in beside else None
-        found[name] = cells if alone is None else {key: replace(alone, key=key) for key in keys}
-    return found
 
 
 def _are_public(asked: PricedQuestion, groups: Mapping[str, Groups]) -> bool:
