@@ -143,6 +143,16 @@ QUESTIONS: dict[str, tuple[Any, str]] = {
 }
 
 
+_READ = "SELECT age, try_validate_utf8(sex) AS sex, try_validate_utf8(site) AS site FROM patients"
+_THOUSAND = "1,000 conditions, new each time"
+ALIKE = {
+    "by site": f"SELECT site, COUNT(*) FROM ({_READ}) WHERE site IN {SITES} GROUP BY site",  # noqa: S608 - ours
+    "median age": "SELECT LEAST(GREATEST(age, 0), 120) AS a, COUNT(*) FROM patients WHERE age IS NOT NULL GROUP BY a",
+    _THOUSAND: f"SELECT age, sex, site, COUNT(*) FROM ({_READ}) GROUP BY age, sex, site",  # noqa: S608 - ours
+}
+"""What is written by hand with the same care: bytes that are no text are missing, values are declared or clipped."""
+
+
 def conditions(number: int) -> list[str]:
     lows, highs, sexes = drawn(number, 11, 6) * 7 + 5, drawn(number, 12, 6) * 7 + 48, drawn(number, 13, 2)
     sites = drawn(3 * number, 14, len(SITES)).reshape(-1, 3)
@@ -200,14 +210,20 @@ def main() -> None:
                 aggregate = plan(question, CLINIC).aggregate
                 way = engine.keyed if aggregate.cells is None else engine.vector
                 cases[name] = (lambda way=way, aggregate=aggregate: way(aggregate).open_for_release()), text
-            cases["1,000 conditions, new each time"] = thousand(engine, given.people)
+            cases[_THOUSAND] = thousand(engine, given.people)
             for name, (ask, text) in cases.items():
-                ours, theirs = least(given.turns, ask, lambda text=text: hand.sql(text).collect())
-                ratio = ours / max(theirs, 1e-9)
-                rows.append([name, f"{ours:.2f} s", f"{theirs:.2f} s", f"{ratio:.2f}x"])
+                texts = [text, *([ALIKE[name]] if name in ALIKE else [])]
+                ours, *theirs = least(given.turns, ask, *(lambda text=text: hand.sql(text).collect() for text in texts))
+                ratio, *alike = [ours / max(one, 1e-9) for one in theirs]
+                told = [f"{theirs[0]:.2f} s", f"{ratio:.2f}x", *(f"{one:.2f}x" for one in alike or [ratio])]
+                rows.append([name, f"{ours:.2f} s", *told])
                 print(*rows[-1], flush=True)
                 goals.at_most(f"{name}: CPU of hand-written Spark SQL", ratio, 1.5)
-    table(f"{given.people:,} people, {4 * given.people:,} visits", ["", "lapwing", "by hand", "ratio"], rows)
+    table(
+        f"{given.people:,} people, {4 * given.people:,} visits",
+        ["", "lapwing", "by hand", "ratio", "with the same bounds"],
+        rows,
+    )
     goals.close()
 
 

@@ -98,6 +98,13 @@ def test_a_key_stands_for_one_publication(clinic, budget) -> None:
         clinic.publish(PATIENTS, COLUMNS[:2], key="k", **offer(budget))
 
 
+def test_what_was_published_under_a_key_is_free_without_it(clinic, ledger, budget) -> None:
+    first = clinic.publish(PATIENTS, COLUMNS, key="k", **offer(budget))
+    left = ledger.account("clinic")
+    assert clinic.publish(PATIENTS, COLUMNS, **offer(budget)).released == first.released
+    assert ledger.account("clinic") == left
+
+
 def test_tables_agree_with_each_other_and_boxes_with_tables(clinic, budget) -> None:
     pairs = clinic.publish(PATIENTS, COLUMNS, **offer(budget))
     for name in SHAPE:
