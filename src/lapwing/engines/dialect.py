@@ -153,7 +153,7 @@ class Dialect:
     of_least: str | None = None
     day_number: str = "({} - DATE '1970-01-01')"
     ymd: str
-    time_of_day: str
+    time_of_day: str = "CAST(hour({0}) * 3600 + minute({0}) * 60 + second({0}) AS BIGINT)"
     part_of_day: str = "EXTRACT({} FROM {})"
     beginning: str
     text_number: str

@@ -36,7 +36,6 @@ DUCKDB = Dialect(
     days=frozenset({"date", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamp with time zone"}),
     ymd="(year({0}) * 10000 + month({0}) * 100 + day({0}))",
     beginning="CAST(date_trunc('{0}', {1}) AS DATE)",
-    time_of_day="CAST(hour({0}) * 3600 + minute({0}) * 60 + second({0}) AS BIGINT)",
     quotient="({} // {})",
     of_least="arg_min({}, {})",
     text_number="CAST('0x' || substr(md5({}), 1, 15) AS BIGINT)",

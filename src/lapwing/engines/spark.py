@@ -47,7 +47,6 @@ SPARK = Dialect(
     of_least="min_by({}, {})",
     day_number="datediff({}, DATE '1970-01-01')",
     ymd="CAST(year({0}) * 10000 + month({0}) * 100 + day({0}) AS BIGINT)",
-    time_of_day="CAST(hour({0}) * 3600 + minute({0}) * 60 + second({0}) AS BIGINT)",
     beginning="trunc({1}, '{0}')",
     text_number="CAST(conv(substr(md5(CAST({} AS BINARY)), 1, 15), 16, 10) AS BIGINT)",
     starts_with="startswith({}, {})",
