@@ -23,6 +23,7 @@ from lapwing.queries.algebra.aggregate import Aggregate, ClippedSumPerPerson, ma
 from lapwing.queries.algebra.predicate import ALWAYS
 from lapwing.queries.algebra.term import OnGrid, Rounded
 from lapwing.queries.catalogue.column import Column, Text
+from lapwing.queries.catalogue.domains import double_at
 from lapwing.queries.catalogue.population import KeyType, Population, Table
 from lapwing.queries.planning.planner import plan
 from lapwing.vocabulary.exact import Sensitive
@@ -393,6 +394,17 @@ def test_the_order_of_rows_does_not_matter(bench) -> None:
         bench.load({**EMPTY, "visits": visits[turn:] + visits[:turn]})
         answers.add(tuple(numbers(bench, question) for question in asked))
     assert len(answers) == 1
+
+
+def test_hundreds_of_bins_are_exact_at_their_edges(bench) -> None:
+    question = ask.count("visits", by=ask.bins("cost", 150), max_groups=1)
+    bins = plan(question, CLINIC).aggregate.keys[0].bins
+    costs = [double_at(edge + off) for edge, _ in bins for off in (-1, 0, 1)] + [math.inf, -math.inf, math.nan, None]
+    tables = {**EMPTY, "visits": [visit(i, cost=cost) for i, cost in enumerate(costs)]}
+    bench.load(tables)
+    found = numbers(bench, question)
+    assert found == numbers(RowsInMemory(CLINIC, tables), question)
+    assert sum(number for number in found) > 2 * len(bins)
 
 
 def test_one_number_is_asked_for_where_there_is_one(bench) -> None:

@@ -1,6 +1,7 @@
 """A small clinic with nasty data: every column type, missing values, NaN, infinities, extremes, hostile text."""
 
 import math
+from dataclasses import replace
 from datetime import date
 from functools import cache
 
@@ -146,6 +147,15 @@ def arrow_type(kind):
     if isinstance(kind, Category):
         return pa.string() if isinstance(kind.values[0], str) else pa.int64()
     return _ARROW[type(kind)]
+
+
+def as_stored(population):
+    """Return the population as the places hold it: times of day are whole numbers in columns of their own."""
+    tables = tuple(
+        replace(table, columns=tuple(replace(column, time_of="") for column in table.columns))
+        for table in population.tables
+    )
+    return replace(population, tables=tables)
 
 
 def arrow_tables(population, tables):

@@ -513,6 +513,8 @@ def function_of(function, values, width):
     """Return what a function makes of whole numbers, by exact fractions."""
     share = Fraction(values[0], width)
     match function:
+        case "/":
+            return math.trunc(Fraction(values[0] * width, values[1]))
         case "abs":
             return abs(values[0])
         case "sign":

@@ -13,7 +13,7 @@ import psycopg
 from psycopg import sql
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from engines.clinic import arrow_tables, arrow_type
+from engines.clinic import arrow_tables, arrow_type, as_stored
 from engines.parquet_writers import number_of, write_parquet
 from engines.rows_in_memory import RowsInMemory
 from lapwing.engines.duckdb import DuckDB
@@ -28,6 +28,7 @@ class DuckDBBench(DuckDB):
     examples, corpus = 7, 50
 
     def __init__(self, population, *, threads=1, **options):
+        population = as_stored(population)
         empty = {table.name: [] for table in population.tables}
         super().__init__(population, arrow_tables(population, empty), threads=threads, **options)
 
@@ -46,6 +47,7 @@ class ParquetBench(DuckDB):
     examples, corpus = 3, 20  # the engine is that of the bench above
 
     def __init__(self, population, *, threads=1, **options):
+        population = as_stored(population)
         self.folder = TemporaryDirectory()
         self.files = {t.name: Path(self.folder.name) / f"{i}.parquet" for i, t in enumerate(population.tables)}
         self.write(arrow_tables(population, {table.name: [] for table in population.tables}))
@@ -70,6 +72,7 @@ class PostgresBench(PostgreSQL):
     examples, corpus = 5, 50
 
     def __init__(self, population, server, **options):
+        population = as_stored(population)
         self.open = ExitStack()
         dsn = self.open.enter_context(server.database())
         self.admin = self.open.enter_context(psycopg.connect(dsn, autocommit=True))
@@ -109,6 +112,7 @@ class SparkBench(Spark):
     examples, corpus = 1, 3  # a fifth of a second for every question: few, of every kind
 
     def __init__(self, population, session, **options):
+        population = as_stored(population)
         self.given, self.folder, self.loads, self.turns = session, TemporaryDirectory(), count(), count()
         empty = {table.name: [] for table in population.tables}
         super().__init__(population, self.frames(population, empty), session, **options)

@@ -3,7 +3,7 @@
 from datetime import date
 from fractions import Fraction
 
-from lapwing.queries.catalogue.column import Boolean, Category, Column, Date, Integer, Real, Text
+from lapwing.queries.catalogue.column import TIME_OF_DAY, Boolean, Category, Column, Date, Integer, Real, Text
 from lapwing.queries.catalogue.population import KeyType, Population, RowsPerPerson, Table
 from lapwing.vocabulary.guarantee import Adjacency, PrivacyUnit
 
@@ -83,18 +83,28 @@ def catalogue(rng):
 
 
 def _table(rng, name, key, rows):
-    columns = tuple(Column(name=n, type=_type(rng), nullable=rng.random() < 0.6) for n in _column_names(rng))
+    columns = [Column(name=n, type=_type(rng), nullable=rng.random() < 0.6) for n in _column_names(rng)]
+    columns += _times(rng, columns)
     rows = rows or rng.choice(list(RowsPerPerson))
     apart = [c.name for c in columns if isinstance(c.type, Integer | Text)]
     return Table(
         name=name,
-        columns=columns,
+        columns=tuple(columns),
         rows=rows,
         person_key=rng.choice([None, None, "patient", 'the "key"']),
         key_type=key,
         row_key=rng.choice(apart) if apart and rows is RowsPerPerson.MANY_A_PERSON and rng.random() < 0.3 else None,
         max_rows=rng.choice([None, 1, 2]) if rows is RowsPerPerson.MANY_A_PERSON else None,
     )
+
+
+def _times(rng, columns):
+    """Draw the times of day of some columns of days."""
+    days = [column for column in columns if isinstance(column.type, Date) and rng.random() < 0.4]
+    return [
+        Column(name=f"{column.name[:20]} at", type=TIME_OF_DAY, nullable=column.nullable, time_of=column.name)
+        for column in days
+    ]
 
 
 def _type(rng):

@@ -16,6 +16,7 @@ from lapwing.queries.language.expressions import (
     Coalesce,
     Compare,
     Days,
+    Instant,
     Is,
     Literal,
     Matches,
@@ -140,6 +141,8 @@ def _gap(rng, table, around):
     return rng.choice(
         [
             Compare(sign, Arithmetic("-", one, other), Literal(days)),
+            Compare(sign, Arithmetic("-", one, other), Days(rng.choice([0, 3]), 0, rng.choice([0, 1, 7200]))),
+            Compare(sign, one, Instant(date(2020, 6, 1), rng.choice([0, 1, 43_200, 86_399]))),
             Compare(sign, one, Arithmetic("+", other, Days(days))),
             Compare(sign, Age(one), years),
             Compare(sign, Age(one, other), years),

@@ -16,6 +16,8 @@ from lapwing.queries.language.expressions import (
     Literal,
     Missing,
     Name,
+    TimeBetween,
+    TimeOf,
     TruthOf,
 )
 from lapwing.queries.language.joined import PerPerson
@@ -28,6 +30,11 @@ def number(rng, population, table, depth=1):
     if days:
         one, other = rng.choice(days), rng.choice(days)
         options += [Applied(rng.choice(DATE_PARTS), one), Age(one), Age(one, other), Arithmetic("-", one, other)]
+    moments = [Name(one.time_of) for one in table.columns if one.time_of]
+    if moments:
+        one, other = rng.choice(moments), rng.choice(moments)
+        options += [TimeOf(rng.choice(["hour", "minute", "second", "time"]), one)]
+        options += [TimeBetween(rng.choice(["hour", "minute", "second"]), one, other)]
     numbers = [*_own(table, Integer, Real), *_elsewhere(population, table, Integer, Real)]
     if numbers:
         taken = rng.choice(numbers)

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 
+from engines.clinic import as_stored
 from engines.rows_in_memory import RowsInMemory
 from fuzz.bounds import exceeded, exceeded_by_stream, is_tight
 from fuzz.catalogues import catalogue
@@ -259,7 +260,7 @@ class _Side:
         self.failure, self._population = None, population
         stored = place.stored(population, tables)
         self.oracle = RowsInMemory(population, stored)
-        self._opening = place.opened(population, stored, servers, self._failed)
+        self._opening = place.opened(as_stored(population), stored, servers, self._failed)
 
     def __enter__(self):
         self._engine = self._opening.__enter__()

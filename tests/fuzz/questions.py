@@ -39,8 +39,12 @@ def _people_by_what_is_there(rng, population, table, where):
     return ask.count(table.name, where, by=Name(rng.choice(opened)), max_groups=rng.randint(1, 3))
 
 
-def _distinct(rng, _population, table, where):
+def _distinct(rng, population, table, where):
     column = Name(rng.choice(table.columns).name)
+    if rng.random() < 0.3:
+        several = [Name(rng.choice(table.columns).name) for _ in range(rng.choice([1, 2]))]
+        several += [Name(population.person_key(table))] if rng.random() < 0.6 else several[:1]
+        return ask.count_distinct(table.name, several, where, max_groups=rng.choice([None, 1, 3]))
     sketch = rng.choice([None, None, 64])
     return ask.count_distinct(table.name, column, where, max_groups=rng.choice([None, 1, 3]), sketch=sketch)
 

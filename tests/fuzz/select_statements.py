@@ -29,6 +29,7 @@ GROUPS = {
     ],
     "visits": [
         "kind",
+        "'Q' || quarter(day)",
         "nights",
         "year(day)",
         "extract(year from day)",
@@ -211,6 +212,7 @@ class Statements:
                 f"var_pop({value})",
                 f"covar_pop({value}, {self._value(rows)})",
                 f"corr({value}, {self._value(rows)})",
+                f"avg({value})" if grouped else f"count(distinct (pid, {TEXTS[rows.table][0]}))",
             ]
         )
 
@@ -285,6 +287,7 @@ class Statements:
                 f"{column} / 4 {random.choice(OPERATORS)} {random.choice(constants)}",
                 f"floor({column} / 8.0) = {random.randint(-1, 12)}",
                 f"{self._function(rows)} {random.choice(OPERATORS)} {random.randint(-3, 12)}",
+                f"{random.choice(constants)} / nullif({column}, 0) {random.choice(OPERATORS)} {random.randint(-3, 12)}",
             ]
         )
 

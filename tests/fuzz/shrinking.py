@@ -107,7 +107,9 @@ def _fewer_columns(case):
     for i, table in enumerate(population.tables):
         for column in table.columns:
             if column.name != table.row_key:
-                less = replace(table, columns=tuple(c for c in table.columns if c is not column))
+                less = replace(
+                    table, columns=tuple(c for c in table.columns if c is not column and c.time_of != column.name)
+                )
                 tables = (*population.tables[:i], less, *population.tables[i + 1 :])
                 yield _in_population(case, replace(population, tables=tables))
 

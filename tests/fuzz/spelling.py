@@ -70,6 +70,8 @@ def _statistic(question, key, spell):  # noqa: PLR0911 - one for each kind of qu
             return f"quantile_cont({spell.part(value)}, [{spell.part(tuple(map(Literal, at)))}])"
         case TopCategories(column=column):
             return quoted(column.name)
+        case CountDistinct(column=column, others=(_, *_) as others):
+            return f"count(distinct ({', '.join(quoted(one.name) for one in (column, *others))}))"
         case CountDistinct(column=column):
             return f"count(distinct {quoted(column.name)})"
     return None

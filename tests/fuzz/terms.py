@@ -8,7 +8,7 @@ from datetime import date
 from fractions import Fraction
 
 from lapwing.queries.catalogue.column import Date, Integer, Real
-from lapwing.queries.language.expressions import Age, Applied, Arithmetic, Clip, Literal, Name, extreme
+from lapwing.queries.language.expressions import Age, Applied, Arithmetic, Case, Clip, Compare, Literal, Name, extreme
 
 EDGES = (2**20, 2**31, 2**51, 2**52, 2**53, 2**60, 2**61, 2**62, 2**63 - 1, 2**63, 2**64, 10**30)
 SMALL = (0, 1, 2, 3, 7, 100)
@@ -35,7 +35,9 @@ def value(rng, table, *, wild=0.5):
 
 def function_of(rng, inside, other):
     """Draw a function of the table of a value, with widths that are small, at the edge, or none at all."""
-    name = rng.choice(["abs", "sign", "floor", "ceil", "round", "//", "%", "step", "greatest", "least"])
+    name = rng.choice(["abs", "sign", "floor", "ceil", "round", "//", "%", "step", "greatest", "least", "/", "/"])
+    if name == "/":
+        return quotient(rng, inside, other)
     if name in {"greatest", "least"}:
         return extreme(name, [inside, other])
     if name in {"//", "%", "step"}:
@@ -44,6 +46,14 @@ def function_of(rng, inside, other):
         return Applied(name, inside, Literal(rng.choice([0, -1, -3, -18, 1])))
     share = Literal(Fraction(1, rng.choice([1, 3, 4, 2**62])))
     return Applied(name, rng.choice([inside, Arithmetic("*", inside, share)]))
+
+
+def quotient(rng, above, below):
+    """Draw a quotient: of what may be 0, of what is not 0, or within bounds that an infinity is moved to."""
+    below = rng.choice([below, Case(((Compare("<>", below, Literal(0)), below),))])
+    made = Applied("/", above, below)
+    bounds = [(0, 10), (-3, 3), (Fraction(-1, 3), Fraction(7, 2)), (-(2**40), 2**40)]
+    return rng.choice([made, Clip(made, *map(Literal, rng.choice(bounds)))])
 
 
 def _arithmetic(rng, left, right):

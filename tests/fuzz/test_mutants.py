@@ -206,11 +206,11 @@ def products_are_rounded_twice(patch):
 def test_a_wrong_number_that_was_once_told_is_found(mutant, monkeypatch) -> None:
     mutant(monkeypatch)
     with pytest.raises(AssertionError, match=r"is not|groups are missing"):
-        truth.run(math.inf, seed=3, most=CASES)
+        truth.run(math.inf, seed=4, most=CASES)
 
 
 def test_nothing_is_found_without_these_mistakes() -> None:
-    assert truth.run(math.inf, seed=3, most=CASES)["compared"] > CASES // 2
+    assert truth.run(math.inf, seed=4, most=CASES)["compared"] > CASES // 2
 
 
 SEEDS = {"ClipsACopy": 4, "CountsEveryStep": 7, "CountsRowsForPeople": 1, "ForgetsTheCellLimit": 2}

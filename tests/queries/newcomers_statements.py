@@ -1,14 +1,15 @@
 """What analysts of three more houses write: 95 statements, written down before any was tried, and never left out.
 
 Bikes for hire, a clinical trial and a survey of the labour force, as statisticians ask about them. The first time that
-they were tried, 58 of the 95 in SQL were answered.
+they were tried, 58 of the 95 in SQL were answered. The times of day of trips were declared when the language had
+learned to read them.
 """
 
 from datetime import date
 from functools import cache
 from pathlib import Path
 
-from lapwing.queries.catalogue.column import Category, Date, Integer, Real, Text
+from lapwing.queries.catalogue.column import TIME_OF_DAY, Category, Column, Date, Integer, Real, Text
 from lapwing.queries.catalogue.population import Table
 from queries.natural_statements import MANY, column, made_up, population, statements_of
 
@@ -35,6 +36,7 @@ BIKES = population(
         columns=(
             column("trip_id", Integer()),
             column("started", Date(first=date(2023, 1, 1), last=date(2023, 12, 31))),
+            Column(name="started_time", type=TIME_OF_DAY, time_of="started"),
             column("minutes", Integer(low=1, high=180)),
             column("km", Real(low=0, high=50, step="1/1024"), nullable=True),
             column("from_station", _STATIONS),
@@ -146,6 +148,13 @@ PLAIN = {
     "select width_bucket(age, 20, 80, 6), count(*) from subjects group by 1": (
         "select case when age < 20 then 0 when age >= 80 then 7 else 1 + (age - 20) // 10 end, count(*) "
         "from subjects group by 1"
+    ),
+    (
+        "select count(*) from jobs where (since, coalesce(until, date '2024-06-30')) overlaps (date '2020-03-01', date "
+        "'2020-06-01')"
+    ): (
+        "select count(*) from jobs where least(since, coalesce(until, date '2024-06-30')) < date '2020-06-01' and "
+        "greatest(since, coalesce(until, date '2024-06-30')) > date '2020-03-01'"
     ),
 }
 """The same in plain SQL of DuckDB, where a word means something else there."""

@@ -6,7 +6,7 @@ Everything is within what is declared, so that any database counts as lapwing do
 from datetime import date, timedelta
 from random import Random
 
-from lapwing.queries.catalogue.column import Boolean, Category, Column, Date, Integer, Real, Text
+from lapwing.queries.catalogue.column import TIME_OF_DAY, Boolean, Category, Column, Date, Integer, Real, Text
 from lapwing.queries.catalogue.population import Population, RowsPerPerson, Table
 from lapwing.vocabulary.guarantee import PrivacyUnit
 
@@ -82,6 +82,8 @@ def omop() -> Population:
                 columns=(
                     Column(name="measurement_concept_id", type=Category(values=(3004249, 3012888))),
                     Column(name="measurement_date", type=DAYS),
+                    Column(name="measurement_datetime", type=DAYS),
+                    Column(name="measurement_time", type=TIME_OF_DAY, time_of="measurement_datetime"),
                     Column(name="value_as_number", type=Real(low=0, high=256, step=1), nullable=True),
                 ),
             ),
@@ -129,14 +131,15 @@ def rows(seed: int = 3) -> dict[str, list[dict]]:
                 }
             )
         for _ in range(random.choice([0, 1, 2, 4])):
-            tables["measurement"].append(
-                {
-                    "person_id": person,
-                    "measurement_concept_id": random.choice([3004249, 3012888]),
-                    "measurement_date": _day(random),
-                    "value_as_number": random.choice([None, *map(float, range(80, 181, 5))]),
-                }
-            )
+            measured = {
+                "person_id": person,
+                "measurement_concept_id": random.choice([3004249, 3012888]),
+                "measurement_date": _day(random),
+                "value_as_number": random.choice([None, *map(float, range(80, 181, 5))]),
+            }
+            measured["measurement_datetime"] = measured["measurement_date"]
+            measured["measurement_time"] = measured["measurement_date"].toordinal() * 7919 % 86_400
+            tables["measurement"].append(measured)
     return tables
 
 

@@ -74,7 +74,7 @@ def asked(text: str, population: Population | None = None) -> tuple[Selection, d
     selection = read_sql(text, **BOUNDS)
     plans = plan_together(selection, population)
     releases = release_together(selection, plans, population, _price(plans), BUDGET)
-    PricedQuestion(releases=releases)
+    PricedQuestion(releases=releases, arrangement=selection.arrangement)
     return selection, releases
 
 
@@ -104,10 +104,15 @@ def database() -> duckdb.DuckDBPyConnection:
 def filled(population: Population, tables: dict[str, list[dict]]) -> duckdb.DuckDBPyConnection:
     """Return DuckDB with rows of a population."""
     connection = duckdb.connect(config={"threads": 1})
-    for name, table in arrow_tables(population, tables).items():
-        connection.register("incoming", table)
+    for name, arrow in arrow_tables(population, tables).items():
+        connection.register("incoming", arrow)
         connection.execute(f"create table {name} as from incoming")
         connection.unregister("incoming")
+    for table in population.tables:
+        for column in (one for one in table.columns if one.time_of):
+            of = column.time_of
+            moments = f"select * exclude ({of}, {column.name}), {of} + to_seconds({column.name}) as {of}"
+            connection.execute(f"create or replace table {table.name} as {moments} from {table.name}")
     return connection
 
 
@@ -169,6 +174,11 @@ def _unlike_numbers(
             of_sample = value if rows is None else value * rows / (rows - 1)
             exact = BoundedValue(key=key, value=of_sample, low=None, high=None)
             cells.setdefault(key, {})[name] = selection.arrangement.told(name, exact)
+    for name in selection.arrangement.beside:  # one number, in each group
+        alone = cells[()].pop(name)
+        for row in cells.values():
+            row[name] = alone
+    cells = {key: row for key, row in cells.items() if key or not selection.arrangement.beside}
     columns = selection.arrangement.columns or tuple(releases)
     shown = _computed(selection.arrangement, cells, first)
     as_days = "date_trunc" in statement.text

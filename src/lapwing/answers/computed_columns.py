@@ -26,13 +26,13 @@ def computed_columns(
     over_rows = {name: made for name, made in arrangement.made.items() if {*made.names} & {*arrangement.windows}}
     for name, made in arrangement.made.items():
         if name not in over_rows:
-            yield name, quotient(asked, made, numbers, confidence)
+            yield name, quotient(asked, made, numbers, confidence, keys=keys)
     if not over_rows and not arrangement.ranks:
         return
     kept = arrangement.kept(table, keys, next(asked.several()).plan.grouped_by)
     for name, made in over_rows.items():
         groups = {one: arrangement.windows[one].groups(table, kept) for one in made.names if one in arrangement.windows}
-        found = {cell.key: cell for cell in quotient(asked, made, numbers, confidence, groups)}
+        found = {cell.key: cell for cell in quotient(asked, made, numbers, confidence, groups=groups, keys=keys)}
         missing = (BoundedValue(key=key, value=None, low=None, high=None) for key in kept)  # no row before the first
         yield name, [found.get(cell.key, cell) for cell in missing]
     for name, ranked in arrangement.ranks.items():
@@ -45,23 +45,26 @@ def quotient(
     made: Quotient,
     numbers: Mapping[str, Numbers],
     confidence: Fraction,
+    *,
     groups: Mapping[str, Groups] | None = None,
+    keys: Sequence[CellKey] = (),
 ) -> list[BoundedValue]:
     """Return quotients of columns, with bounds from the law of their common noise, or from the bounds of each column.
 
-    `groups` are the rows that each of its windows holds.
+    `groups` are the rows that each of its windows holds, and `keys` those of all groups.
 
     Proof: proofs/quotients.md
     """
     from lapwing.queries.statistics.postprocessing import quotient_of_boxes, quotient_of_sums  # noqa: PLC0415 - few divide answers
 
-    groups, windows = groups or {}, (asked.arrangement or AS_IT_IS).windows
+    groups, arrangement = groups or {}, asked.arrangement or AS_IT_IS
+    windows, beside = arrangement.windows, arrangement.beside
     released = {name: windows[name].column if name in groups else name for name in made.names}
     columns = {name: asked.releases[name] for name in released.values()}
     source = next(iter(columns.values())).source
     read = {name: one.meaning.forms(source.plan) for name, one in columns.items() if one.source is source}
     forms = {name: form for name, form in read.items() if form}
-    if len(forms) == len(columns) and _are_public(asked, groups):
+    if len(forms) == len(columns) and _are_public(asked, groups) and not beside & columns.keys():
         spread = {
             name: windows[name].forms(forms[column], groups[name]) if name in groups else forms[column]
             for name, column in released.items()
@@ -73,6 +76,9 @@ def quotient(
     each, alone = 1 - (1 - confidence) / len(columns), asked.in_one_row
     of_each = {name: asked.values(name, numbers[name], each) for name in columns}
     boxes = {name: {() if alone else one.key: one for one in cells} for name, cells in of_each.items()}
+    for name in beside & boxes.keys():  # its bounds hold once for all groups
+        (of_all,) = boxes[name].values()
+        boxes[name] = {key: replace(of_all, key=key) for key in keys}
     if groups and any(one.plan.family is Family.THRESHOLD for one in columns.values()):  # each has bounds for itself
         boxes = {name: {key: _unbounded(one) for key, one in cells.items()} for name, cells in boxes.items()}
     named = {

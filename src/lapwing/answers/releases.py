@@ -394,7 +394,9 @@ class PricedQuestion:
     def __post_init__(self) -> None:
         if not self.releases:
             raise BadQuestionError("nothing is asked; ask for one number at least")
-        groups = {(one.plan.key_names, one.plan.grouped_by) for one in self.several()}
+        beside = (self.arrangement or AS_IT_IS).beside
+        own = [one.plan for name, one in self.releases.items() if name not in beside]
+        groups = {(plan.key_names, plan.grouped_by) for plan in own}
         if len(groups) > 1 and not self.in_one_row:
             raise BadQuestionError(
                 "what is asked together has different rows: groups, several quantiles, or several categories; ask for "

@@ -8,7 +8,7 @@ guessed at: 31.12.2025 is a day where days come first, and 12.31.2025 is a mista
 from typing import Final
 
 from lapwing.engines.dialect import literal
-from lapwing.engines.files import DUCKDB
+from lapwing.engines.files import DUCKDB, MOMENT
 from lapwing.queries.catalogue.population import Table
 
 _DAY: Final = "([0-9]{1,2})"
@@ -23,7 +23,7 @@ def spelled_cell(column: str, kind: str, table: Table) -> str:
     if table.missing:
         listed = ", ".join(literal(text) for text in table.missing)
         cell = f"CASE WHEN trim({column}) IN ({listed}) THEN NULL ELSE {column} END"
-    if kind == DUCKDB.day and table.day_order != "ymd":
+    if kind in {DUCKDB.day, MOMENT} and table.day_order != "ymd":
         return _day(cell, table.day_order)
     is_plain = table.decimal == "." and not table.thousands
     if kind not in {DUCKDB.integer, DUCKDB.real} or is_plain:

@@ -109,6 +109,7 @@ class Dialect:
     of_least : the value of an expression where another one, which no two rows share, is least, if that can be had
     day_number : the days since 1970-01-01 of a day expression
     ymd : year * 10000 + month * 100 + day of a day expression, as a 64-bit integer
+    time_of_day : the seconds after midnight, as a 64-bit integer, of a stored column of days or of moments
     part_of_day : the year, quarter, month or day, whose name comes first, of a day expression
     text_number : the first 60 bits of the MD5 of a text expression, as a 64-bit integer (`aggregate.text_number`)
     text_order : a text expression, to be ordered byte by byte
@@ -152,6 +153,7 @@ class Dialect:
     of_least: str | None = None
     day_number: str = "({} - DATE '1970-01-01')"
     ymd: str
+    time_of_day: str = "CAST(hour({0}) * 3600 + minute({0}) * 60 + second({0}) AS BIGINT)"
     part_of_day: str = "EXTRACT({} FROM {})"
     beginning: str
     text_number: str

@@ -32,6 +32,7 @@ from lapwing.engines.engine import BITMAP_MEMORY, Engine, Row
 from lapwing.engines.files import (
     DUCKDB,
     INCOMING,
+    MOMENT,
     CSVFile,
     literal_path,
     names_of_frame,
@@ -326,7 +327,10 @@ class _Registry:
     def _copy_csv(self, table: Table, file: CSVFile, name: str) -> None:
         """Make a table of a CSV file, or refuse it with the line, the column and what to do."""
         key = stored_name(table, self._population.person_key(table), file.header)
-        columns = {stored_name(table, c.name, file.header): DUCKDB.type_of(c.type) for c in table.columns}
+        columns = {
+            stored_name(table, c.name, file.header): DUCKDB.type_of(c.type) for c in table.columns if not c.time_of
+        }
+        columns |= {stored_name(table, c.time_of, file.header): MOMENT for c in table.columns if c.time_of}
         types = columns | {key: DUCKDB.type_of(table.key_type)}
         if table.cells_written:
             file.spelled(lambda cell, kind: spelled_cell(cell, kind, table))

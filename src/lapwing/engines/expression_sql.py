@@ -309,7 +309,7 @@ def term_sql(writer: Writer, row: RowOf, term: Term, known: Mapping[Term, str] =
             return _rounded(writer, f"CAST({inside(inner)} AS {writer.dialect.real})", -bits)
         case SteppedDown() | FunctionOf():
             function = of_whole_numbers(term)
-            width = writer.value(term.width) if function.grid in {Grid.QUOTIENT, Grid.STEP} else ""
+            width = writer.value(term.width) if function.grid in {Grid.QUOTIENT, Grid.STEP, Grid.SHARE} else ""
             return function.sql(writer.dialect, tuple(map(inside, term.terms)), width)
 
 

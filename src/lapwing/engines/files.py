@@ -41,6 +41,8 @@ DUCKDB = Dialect(
     text_number="CAST('0x' || substr(md5({}), 1, 15) AS BIGINT)",
 )
 
+MOMENT: Final = "TIMESTAMP"
+"""The type of cells of CSV of which both the day and the time of day are read."""
 _PATTERN: Final = "*?["
 INCOMING: Final = "incoming"
 _AS_IT_IS: Final = {
@@ -101,6 +103,7 @@ _FORMS: Final = {
     DUCKDB.integer: rf"{_WHOLE}(\.0+)?",  # pandas writes 7 as 7.0 where another row has nothing
     DUCKDB.real: r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:[+-]?inf(inity)?|nan)",
     DUCKDB.day: rf"{_DAY}([ T]{_TIME} ?(Z|[+-]00(:?00)?)?)?",
+    MOMENT: rf"{_DAY}([ T]{_TIME} ?(Z|[+-]00(:?00)?)?)?",
     DUCKDB.truth: "(?i:true|false|t|f|yes|no|y|n|1|0)",
 }
 _SHORTEST: Final = {DUCKDB.integer: "{0}", DUCKDB.day: "{0} AND length({0}) = 10"}
@@ -108,6 +111,7 @@ _WORDS: Final = {
     DUCKDB.integer: "whole number of 64 bits",
     DUCKDB.real: "number",
     DUCKDB.day: "day",
+    MOMENT: "day with a time",
     DUCKDB.truth: "truth value",
 }
 _MISSING: Final = {"na", "n/a", "nan", "null", "none", "nil", "missing", "unknown", "-", ".", "?", ""}
@@ -118,6 +122,7 @@ _REMEDIES: Final = {
     DUCKDB.integer: "write it with digits alone, such as 1200, or declare the column as real or text",
     DUCKDB.real: "write it as 72.5 or 7.25e1, or declare the column as text",
     DUCKDB.day: "write days as 2025-12-31, or say their order: day_order = 'dmy'",
+    MOMENT: "write moments as 2025-12-31 08:30:00, or say the order of days: day_order = 'dmy'",
     DUCKDB.truth: "write true or false",
 }
 

@@ -46,6 +46,7 @@ POSTGRES = Dialect(
     days=frozenset({"date", "timestamp without time zone", "timestamp with time zone"}),
     small_total="SUM(CAST({} AS INTEGER))",  # 64 bits wide, where a sum of 64-bit integers is a decimal
     ymd="CAST(date_part('year', {0}) * 10000 + date_part('month', {0}) * 100 + date_part('day', {0}) AS BIGINT)",
+    time_of_day="CAST(FLOOR(EXTRACT(EPOCH FROM CAST(CAST({0} AS TIMESTAMP) AS TIME))) AS BIGINT)",
     beginning="CAST(date_trunc('{0}', CAST({1} AS TIMESTAMP)) AS DATE)",
     text_number="CAST(CAST('x' || substr(md5({}), 1, 15) AS BIT(60)) AS BIGINT)",
     text_order='{} COLLATE "C"',

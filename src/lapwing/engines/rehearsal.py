@@ -46,6 +46,10 @@ def _table(population: Population, table: Table, people: int) -> dict[str, Any]:
     for column in table.columns:
         salt = text_number(f"{table.name} {column.name}") % MODULUS
         columns[column.name] = _array([_value(column, salt, row) for row in range(people * each)], column.type)
+    for column in table.columns:
+        if column.time_of:  # which is read from the days
+            days = table.column(column.time_of).name
+            columns[days] = columns[days] + columns.pop(column.name).astype("timedelta64[s]")
     return columns
 
 

@@ -43,7 +43,8 @@ class Registered:
 
 def declared_names(population: Population, table: Table) -> set[str]:
     """Return the case-folded names of the columns of a table that are read: others do not exist."""
-    return {name.casefold() for name in (population.person_key(table), *(column.name for column in table.columns))}
+    columns = (column.time_of or column.name for column in table.columns)
+    return {name.casefold() for name in (population.person_key(table), *columns)}
 
 
 def identity(relation: Iterable[object], columns: Iterable[StoredColumn]) -> str:
@@ -121,11 +122,11 @@ def select_list(
     keys : the columns of the person keys of the tables before; this table's is added
     remedy : what to do about a column that is not stored as declared
     """
-    wanted: list[tuple[str, ColumnType | None]] = [(population.person_key(table), None)]
     names, pieces = [column.name for column in stored], []
-    for name, kind in [*wanted, *((column.name, column.type) for column in table.columns)]:
-        column = stored[names.index(stored_name(table, name, names))]
-        wanted_kind = Kind.of(table.key_type if kind is None else kind)
+    wanted = [(population.person_key(table), None, ""), *((one.name, one.type, one.time_of) for one in table.columns)]
+    for name, kind, time_of in wanted:
+        column = stored[names.index(stored_name(table, time_of or name, names))]
+        wanted_kind = Kind.DAY if time_of else Kind.of(table.key_type if kind is None else kind)
         type_ = dialect.type_of_kind(wanted_kind)
         if not dialect.accepts(column, wanted_kind):
             floats = column.bare in dialect.reals
@@ -133,7 +134,8 @@ def select_list(
         if kind is None:
             _require_one_spelling(table, column, keys)
             keys[table.name] = column
-        pieces.append(f"{read(name, column, type_)} AS {dialect.name(name)}")
+        seconds = dialect.time_of_day.format(dialect.name(column.name))
+        pieces.append(f"{seconds if time_of else read(name, column, type_)} AS {dialect.name(name)}")
     return ", ".join(pieces)
 
 

@@ -46,6 +46,7 @@ DIAGONAL, BESIDE = 29, 41
 """Products are summed as an upper triangle: its diagonal times 29, and the rest times 41, less than √2 of that."""
 _BLOCK: Final = 2**13
 """Rows that are looked at together: their vectors fit the cache of a processor."""
+_ALONE: Final = 200_000
 _EXACT: Final = 2**53
 _LENGTH_BITS: Final = 20
 
@@ -116,8 +117,8 @@ class BoundedSum:
             raise wrong_size(self.numbers, "let every row add as many whole numbers as its sum has")
         vectors, factors = within_bounds(*added, self.longest, self.factor)
         if self.squared:
-            return np.asarray((vectors @ vectors.T)[_upper(self.numbers)])
-        return np.asarray(vectors.sum(axis=1) if factors is None else vectors @ factors)
+            return np.asarray(products(vectors)[_upper(self.numbers)])
+        return np.asarray(vectors.sum(axis=1) if factors is None else np.einsum("ij,j->i", vectors, factors))
 
     def told(self, total: "NDArray[np.object_]") -> NDArray[np.int64]:
         """Return the exact sum in the steps that noise is added in."""
@@ -188,6 +189,36 @@ def within_bounds(vectors: Reals, factors: Reals | None, longest: int, factor: i
     if fits.all():
         return vectors, factors
     return np.where(fits, vectors, 0.0), None if factors is None else np.where(fits, factors, 0.0)
+
+
+def products(vectors: Reals) -> Reals:
+    """Return the sums of all products of two numbers of vectors, a column a person.
+
+    >>> products(np.array([[1.0, 2], [3, 5]])).tolist()
+    [[5.0, 13.0], [13.0, 34.0]]
+    """
+    parts, rest = _in_slices(vectors, len(vectors))
+    return np.asarray((parts @ parts.transpose(0, 2, 1)).sum(axis=0) + rest @ rest.T)
+
+
+def mapped(factors: Reals, columns: Reals) -> Reals:
+    """Return a public matrix times what is known of each person, a column each."""
+    told = np.empty((len(factors), columns.shape[1]))
+    (parts, rest), (out, end) = (_in_slices(one, factors.size // one.shape[0]) for one in (columns, told))
+    np.matmul(factors, parts, out=out)
+    np.matmul(factors, rest, out=end)
+    return told
+
+
+def _in_slices(numbers: Reals, others: int) -> "tuple[NDArray[np.float64], Reals]":
+    """Return views of columns in slices, and of the rest: so few that no library starts threads for their products.
+
+    On a busy machine threads for matrices of this size wait for each other a hundred times longer than they work.
+    """
+    many, people = numbers.shape
+    each = 1 << max(4, (_ALONE // (many * others)).bit_length() - 1)
+    whole = people // each
+    return numbers[:, : whole * each].reshape(many, whole, each).transpose(1, 0, 2), numbers[:, whole * each :]
 
 
 @lru_cache(maxsize=8)

@@ -6,8 +6,7 @@ it is made. So it ends with its model: one that was changed, if only by an answe
 Proof: proofs/certificate.md
 """
 
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -22,11 +21,11 @@ from lapwing.publishing.codes import CodedColumn, Passes, count_in_tables, read_
 from lapwing.publishing.covers import cover
 from lapwing.publishing.population_model import PopulationModel
 from lapwing.queries.algebra.aggregate import tables_of
+from lapwing.reserved import reserve_analysis
 from lapwing.rounds import IfLost, ReservationKind, RoundReader
-from lapwing.vocabulary.codec import digest, to_record
+from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.deadline import deadline
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import Exact, as_confidence, exact, float_below
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.guarantee import currency_of
@@ -271,11 +270,7 @@ def certify(
         released = offer.mechanism.release(counted, lambda axes: offer.boxes.guesses(model, axes))
         return {"released": released, "versions": dict(reader.versions)}
 
-    keys = [key] if key is not None else _keys(session, terms, event, of.versions)
-    for given in keys:
-        rounds = session.reserve(KIND, event=event, rounds=1, terms=terms, tables=read, key=given)
-        if rounds.committed != [None] or key is not None:
-            break  # the first that was not lost: a charge that was lost before stays, and is not drawn from again
+    rounds = reserve_analysis(session, KIND, event=event, rounds=1, terms=terms, tables=read, key=key)
     with rounds:
         outcome = rounds.round({"boxes": offer.boxes.boxes}, draw)
     return ModelCertificate(
@@ -333,9 +328,3 @@ def _terms(people: Modelled, offer: _Offer) -> dict[str, Any]:
         "model": people.model.digest,
         "plans": digest([one.canonical for _, one in offer.plans]),
     }
-
-
-def _keys(session: "Session", terms: dict[str, Any], event: Event, versions: Mapping[str, int]) -> Iterator[str]:
-    """Yield names for the same certificate of the same data: the first, and one more for each time that it was lost."""
-    whole = digest([terms, to_record(event), dict(versions), session.population.segment])
-    return (f"certificate {whole[:32]} {number}" for number in itertools.count(1))

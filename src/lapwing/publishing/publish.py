@@ -7,7 +7,7 @@ same data is read back, for nothing.
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, Unpack
 
 from lapwing.accounting.filters.charge import SingleRelease
@@ -33,11 +33,11 @@ from lapwing.publishing.publication_preview import PublicationPreview
 from lapwing.publishing.row_strata import RowStrata, read_caps
 from lapwing.queries.algebra.aggregate import tables_of
 from lapwing.queries.limits import MOST_KEYS, MOST_NUMBERS
+from lapwing.reserved import reserve_analysis
 from lapwing.rounds import IfLost, Receipt, ReservationKind, RoundReader
 from lapwing.vocabulary.codec import canonical, digest, parse, to_record
 from lapwing.vocabulary.deadline import deadline
 from lapwing.vocabulary.errors import BadQuestionError
-from lapwing.vocabulary.event import Event
 from lapwing.vocabulary.exact import as_confidence, check_most
 from lapwing.vocabulary.guarantee import currency_of
 from lapwing.vocabulary.results import shows_words
@@ -122,11 +122,7 @@ def publish(
         released = offer.measurement.release(read(reader, plans))
         return {"released": released, "versions": dict(reader.versions)}
 
-    keys = [key] if key is not None else _keys(session, terms, event, tables)
-    for given in keys:
-        rounds = session.reserve(KIND, event=event, rounds=1, terms=terms, tables=tables, key=given)
-        if rounds.committed != [None] or key is not None:
-            break  # the first that was not lost: a charge that was lost before stays, and is not drawn from again
+    rounds = reserve_analysis(session, KIND, event=event, rounds=1, terms=terms, tables=tables, key=key)
     with rounds:
         outcome = rounds.round({"sets": len(offer.measurement.variances)}, draw)
     receipt = rounds.receipts[-1]
@@ -266,11 +262,3 @@ def _terms(offer: PublicationOffer, plans: Passes) -> dict[str, Any]:
         "rows": list(offer.rows),
         "sigmas": [[list(axes), str(sigma)] for axes, sigma in sigmas.items()],
     }
-
-
-def _keys(session: "Session", terms: dict[str, Any], event: Event, tables: Sequence[str]) -> Iterator[str]:
-    """Yield names for the same publication of the same data: the first, and one more for each time that it was lost."""
-    versions = session.ledger.population(session.population.name).tables
-    about = {name: versions.get(name) for name in tables}
-    whole = digest([terms, to_record(event), about, session.population.segment])
-    return (f"publication {whole[:32]} {number}" for number in itertools.count(1))

@@ -105,6 +105,13 @@ COLUMN_OPTIONS: Final = (
         metavar="COLUMN",
         help="A column whose values never change once they are there, and whose later rows have no earlier day.",
     ),
+    Option(
+        word="time_of",
+        kind=str,
+        default="",
+        metavar="COLUMN=DAY",
+        help="A column of whole numbers that has the times of day, in seconds, of a column of days with times.",
+    ),
 )
 TABLE_OPTIONS: Final = (
     Option(

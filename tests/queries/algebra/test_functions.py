@@ -39,11 +39,13 @@ SOLVED = {
 
 
 def arguments(row):
+    if row.grid is Grid.SHARE:  # nothing is divided by what may be 0 or below
+        return list(product(range(-6, 7), range(1, 5)))
     return [(one,) for one in NUMBERS] if row.arguments == 1 else list(product(range(-6, 7), repeat=2))
 
 
 def widths(row):
-    return WIDTHS if row.grid is Grid.QUOTIENT else (1,)
+    return WIDTHS if row.grid in {Grid.QUOTIENT, Grid.SHARE} else (1,)
 
 
 @pytest.mark.parametrize("name", WHOLE)
@@ -63,6 +65,8 @@ def test_every_result_is_within_the_bounds_which_are_taken(name) -> None:
     row = WHOLE[name]
     for width, low, more in product(widths(row), range(-9, 10), (0, 1, 5, 11)):
         spans = ((low, low + more), (-low, more - low))[: row.arguments]
+        if row.grid is Grid.SHARE:
+            spans = ((low, low + more), (1 + abs(low), 1 + abs(low) + more))
         several = product(*(range(a, b + 1) for a, b in spans))
         results = [function_of(name, each, width) for each in several]
         least, most = row.bounds(spans, width)
@@ -78,7 +82,7 @@ def test_an_argument_is_written_as_often_as_is_counted(name) -> None:
     for dialect in (DUCKDB, POSTGRES, SPARK):
         sql = row.sql(dialect, ("first", "second")[: row.arguments], "width")
         assert sql.count("first") == row.written
-        assert ("width" in sql) is (row.grid is Grid.QUOTIENT)
+        assert ("width" in sql) is (row.grid in {Grid.QUOTIENT, Grid.SHARE})
 
 
 def test_the_numbers_on_the_way_hold_what_is_computed() -> None:
@@ -123,7 +127,7 @@ def test_every_function_that_is_solved_is_looked_at() -> None:
 def test_a_function_is_read_as_it_is_spelled(name) -> None:
     second = {"||": "b", "round": 1, "left": 3, "//": 10, "%": 10, "date_trunc": "month"}.get(name)
     argument: Value | None = None if second is None else Literal(second)
-    if FUNCTIONS[name].gap is MissingWhere.LEFT_OUT:
+    if FUNCTIONS[name].gap is MissingWhere.LEFT_OUT or name == "/":
         argument = col("b")
     applied = Applied(name, col("a"), argument)
     assert shape(read_value(written(applied))) == shape(applied)

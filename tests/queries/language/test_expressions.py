@@ -1,7 +1,7 @@
 """Questions as Python writes them: each operator makes the expression that its SQL spelling is read into."""
 
 import math
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from fractions import Fraction
 
 import pytest
@@ -88,8 +88,12 @@ def test_numbers_are_taken_exactly() -> None:
     assert value(0.1).value != Fraction(1, 10)
     assert type(value(3.0).value) is int
     assert value(datetime(2024, 1, 2)).value == date(2024, 1, 2)  # noqa: DTZ001 - midnight is the day
-    with pytest.raises(BadQuestionError, match="no hours"):
-        value(datetime(2024, 1, 2, 3))  # noqa: DTZ001
+    moment = value(datetime(2024, 1, 2, 3, 0, 5))  # noqa: DTZ001
+    assert (moment.day, moment.seconds) == (date(2024, 1, 2), 10_805)
+    with pytest.raises(BadQuestionError, match="no time zone"):
+        value(datetime(2024, 1, 2, 3, tzinfo=UTC))
+    assert value(time(8, 30)).value == 30_600
+    assert value(timedelta(days=1, minutes=2)).seconds == 120
 
 
 @pytest.mark.parametrize("width", [0, -3, "x", BMI, True])

@@ -129,3 +129,41 @@ def test_a_coarser_grid_is_rounded_and_wider() -> None:
     assert found.coarser(0) is found
     assert found.coarser(2).step == 4 * found.step
     assert bounds(found.coarser(2).term) == (0, 8)
+
+
+@given(st.integers(0, 30), st.integers(-50, 1000))
+@pytest.mark.parametrize("low", [-20, 0])
+def test_a_quotient_is_cut_to_its_grid_and_an_infinity_moved_to_its_bounds(low, nights, cost) -> None:
+    row = {"nights": nights, "cost": cost}
+    exactly = Fraction(cost, nights) if nights else math.inf if cost >= 0 else -math.inf
+    for text, share in (
+        (f"clip(cost / nights, {low}, 20)", exactly),
+        (f"clip(cost / (nights - 9), {low}, 20)", _over(cost, nights - 9)),
+        (f"clip(cost / (0 - nights), {low}, 20)", _over(cost, -nights)),
+        ("cost / (nights + 1)", Fraction(cost, nights + 1)),
+        ("(3 * cost) / (nights + 1) / 7", Fraction(3 * cost, 7 * (nights + 1))),
+    ):
+        if " / 7" in text:
+            with pytest.raises(BadQuestionError, match="not a multiple of a power of two"):
+                of(text)
+            continue
+        found = of(text)
+        least, most = bounds(found.term)
+        ours = value(found.term, row)
+        assert least <= ours <= most
+        wanted = min(max(share, low), 20) if "clip" in text else share
+        assert abs(ours * found.step - wanted) < Fraction(1, 2**20), text
+
+
+def _over(above: int, below: int) -> float | Fraction:
+    return Fraction(above, below) if below else math.inf if above >= 0 else -math.inf
+
+
+def test_nothing_is_divided_by_what_may_be_zero() -> None:
+    for text in ("cost / nights", "cost / (nights - 9)", "nights / cost"):
+        with pytest.raises(BadQuestionError, match="may be 0 by its declared bounds"):
+            of(text)
+    with pytest.raises(BadQuestionError, match="divides nothing"):
+        of("cost / (2 - 2)")
+    with pytest.raises(BadQuestionError, match="what divides has to be above 0"):
+        FunctionOf("/", (ConstantTerm(3), OnGrid(column="nights", bits=0, low=0, high=5)), 4)

@@ -333,7 +333,6 @@ HOSTILE = [
     "select count(*) from read_csv('x.csv')",
     "select count(*) from 'x.parquet'",
     "select count(*) from patients, visits",
-    "select count(*) from patients natural join visits",
     "select count(*) from patients cross join visits",
     "select count(*) from patients left join visits on patients.pid = visits.pid",
     "select count(*) from patients as p(a, b)",
@@ -445,7 +444,6 @@ HOSTILE = [
     "select v.kind, c.code, count(distinct v.pid) from visits v join codes c on c.patient = v.pid group by 1, 2",
     "select count(*) from patients where pid = 7",
     "select count(*) from patients where pid in (1, 2)",
-    "select count(*) from patients where 1/(age - 37) > 0",
     "select count(*) from patients where cast(city as int) = 1",
     "select count(*) from patients where try_cast(city as int) = 1",
     "select count(*) from patients where age = (select max(age) from patients)",
@@ -531,7 +529,6 @@ def test_a_refusal_names_what_it_refuses() -> None:
     for text, named in {
         "selct": "write a SELECT: select",
         "update patients set age = 1": "nothing here changes data",
-        "select count(*) from patients natural join visits": "NATURAL JOIN",
         "select distinct sex from patients": "SELECT DISTINCT would show",
         "select width_bucket(age, 0, age, 3), count(*) from patients group by 1": "between two rising constants",
         "select width_bucket(age, 10, 0, 3), count(*) from patients group by 1": "between two rising constants",
@@ -539,7 +536,6 @@ def test_a_refusal_names_what_it_refuses() -> None:
         with pytest.raises(BadQuestionError, match=named):
             read_sql(text)
     for text, named in {
-        "1/age > 1": "division",
         "city like 'a\\%'": "backslash",
         "city like city": "in quotes",
         "median(age) > 3": "median",

@@ -150,7 +150,9 @@ def _table(told: Mapping[str, Any]) -> Table:
 
 
 def _column(told: Mapping[str, Any]) -> Column:
-    words: dict[str, Any] = {word: told_name(told[word]) for word in ("title", "unit", "description") if told.get(word)}
+    words: dict[str, Any] = {
+        word: told_name(told[word]) for word in ("title", "unit", "description", "time_of") if told.get(word)
+    }
     fixed = told_truth(told.get("fixed", False))
     return Column(name=told["column"], type=_type(told), nullable=bool(told["nullable"]), fixed=fixed, **words)
 

@@ -20,6 +20,7 @@ from typing import Final, Protocol, TypeAlias
 
 from lapwing.queries.algebra.pattern import read_as
 from lapwing.queries.algebra.spans import LEAST, MOST, ZERO, Spans, before_rounding, is_in, scaled_span, turned, within
+from lapwing.vocabulary.errors import BadQuestionError
 from lapwing.vocabulary.frozen import frozen
 
 Bounds: TypeAlias = tuple[int, int]
@@ -51,6 +52,7 @@ class Grid(Enum):
     WHOLE = "whole numbers"
     QUOTIENT = "whole numbers: what is inside is divided by the width, a constant"
     STEP = "the grid of what is inside, of which the width is a multiple"
+    SHARE = "a grid of its own: the first number times the width, divided by the second"
 
 
 class Templates(Protocol):
@@ -186,6 +188,15 @@ def sign(number: int, width: int = 1) -> int:
     """Return -1, 0 or 1."""
     del width
     return max(-1, min(1, number))
+
+
+def _share_bounds(inside: tuple[Bounds, ...], width: int) -> Bounds:
+    """Return the bounds of a quotient of two numbers: it lies between those of their ends, for none divides by zero."""
+    (low, high), below = inside
+    if below[0] < 1:
+        raise BadQuestionError(f"what divides has to be above 0, and may be {below[0]}; write x / nullif(y, 0)")
+    ends = [trunc(number * width, by) for number in (low, high) for by in below]
+    return min(ends), max(ends)
 
 
 def _stepped(down: int, up: int) -> Callable[[tuple[Bounds, ...], int], tuple[Bounds, ...]]:
@@ -383,6 +394,19 @@ _ROWS: Final[tuple[ScalarFunction, ...]] = (
             grid=Grid.QUOTIENT,
             bounds=_rest_bounds,
             sql=lambda d, inside, width: d.modulo.format(inside[0], width),
+        ),
+    ),
+    ScalarFunction(
+        name="/",
+        takes=Takes.NUMBER,
+        spelled="({x} / {y})",
+        parsed="div",
+        whole=OfWholeNumbers(
+            grid=Grid.SHARE,
+            arguments=2,
+            bounds=_share_bounds,
+            sql=lambda d, inside, width: d.quotient.format(f"({inside[0]} * {width})", inside[1]),
+            between=lambda inside, width: ((inside[0][0] * width, inside[0][1] * width),),
         ),
     ),
     ScalarFunction(

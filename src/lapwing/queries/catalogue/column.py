@@ -9,7 +9,7 @@ from abc import ABC
 from dataclasses import fields
 from datetime import date
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
 from lapwing.vocabulary.exact import Exact, as_int, exact
@@ -174,6 +174,8 @@ class Column:
     fixed : whether the custodian promises that a value never changes, nor is filled in, once its row is there, that a
         person's later rows have no earlier day, and that rows are withdrawn with all others of the person: then counts
         over time are cheap
+    time_of : of a column of whole numbers, the column of days of which it has the times of day, in seconds after
+        midnight: then conditions see the moments of that column, and hour(...) is that of its times
 
     >>> Column(name="dob", type=Date(), title="day of birth").to_dict()["title"]
     'day of birth'
@@ -186,9 +188,12 @@ class Column:
     fixed: bool = False
     unit: str = ""
     description: str = ""
+    time_of: str = ""
 
     def __post_init__(self) -> None:
         check_title(self.title)
+        if self.time_of:
+            object.__setattr__(self, "type", _time_of_day(self.name, self.type))
         _check_words("unit", self.unit, _LONGEST_UNIT)
         _check_words("description", self.description, _LONGEST_DESCRIPTION)
 
@@ -405,3 +410,17 @@ def nearest_double(number: Fraction) -> float:
         return float(number)
     except OverflowError:
         return math.inf if number > 0 else -math.inf
+
+
+TIME_OF_DAY: Final = Integer(low=0, high=86_399)
+"""Seconds after midnight."""
+
+
+def _time_of_day(name: str, kind: ColumnType) -> Integer:
+    """Return the type of a time of day, which is the same for all; refuse a column of another kind."""
+    if kind not in {Integer(), TIME_OF_DAY}:
+        remedy = 'write { type = "integer", time_of = "..." }'
+        raise ParameterError(
+            f"time_of {name}", type(kind).__name__, reason="is of seconds after midnight", remedy=remedy
+        )
+    return TIME_OF_DAY

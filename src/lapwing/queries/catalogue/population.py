@@ -13,12 +13,12 @@ import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import field, replace
 from datetime import date
 from enum import Enum
 from typing import Any, Final, Self, TypeVar, overload
 
-from lapwing.queries.catalogue.column import Column, Integer, Text, check_title
+from lapwing.queries.catalogue.column import Column, Date, Integer, Text, check_title
 from lapwing.queries.catalogue.domains import INTEGERS
 from lapwing.queries.catalogue.public_tables import ConceptSet, Vocabulary
 from lapwing.vocabulary.errors import BadQuestionError, ParameterError
@@ -157,6 +157,10 @@ class Table(Result):
             )
         if self.max_rows is not None:
             object.__setattr__(self, "max_rows", as_int("max_rows", self.max_rows, most=2**20))
+        for column in self.columns:
+            if column.time_of and not isinstance(self.column(column.time_of).type, Date):
+                reason, remedy = "holds no days, so that it has no times of day", "name a column of days"
+                raise ParameterError(f"time_of {column.name}", column.time_of, reason=reason, remedy=remedy)
         if self.row_key is not None and not isinstance(self.column(self.row_key).type, Integer | Text):
             raise ParameterError(
                 f"row_key of {self.name}",
@@ -278,9 +282,13 @@ class Population:
     segment: str | None = None
     vocabularies: tuple[Vocabulary, ...] = ()
     concept_sets: tuple[ConceptSet, ...] = ()
+    has_times: bool = field(default=False, init=False, compare=False, repr=False)
+    """Whether some column of days has times of day."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tables", tuple(self.tables))
+        has_times = any(column.time_of for table in self.tables for column in table.columns)
+        object.__setattr__(self, "has_times", has_times)
         object.__setattr__(self, "vocabularies", tuple(self.vocabularies))
         object.__setattr__(self, "segments", tuple(self.segments))
         if self.segments:

@@ -9,7 +9,7 @@ Nothing here means anything yet: `binding` gives it a meaning in a catalogue, or
 
 import re
 from collections.abc import Sequence
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
 
@@ -25,7 +25,7 @@ from lapwing.vocabulary.loading import ShownAsWritten, load_when_called
 (_read_condition,) = load_when_called("lapwing.queries.language.sql.reader", "read_condition")
 
 Constant: TypeAlias = str | int | Fraction | bool | date | None
-Given: TypeAlias = "Value | str | float | Constant"
+Given: TypeAlias = "Value | str | float | time | timedelta | Constant"
 """What may stand beside a column in Python: another value, or a constant."""
 
 
@@ -71,13 +71,13 @@ class Value(Sized, ShownAsWritten):
     def __rmul__(self, other: Given) -> "Arithmetic":
         return Arithmetic("*", value(other), self)
 
-    def __truediv__(self, divisor: Given) -> "Arithmetic":
-        return Arithmetic("*", self, Literal(1 / _width(divisor)))
+    def __truediv__(self, divisor: Given) -> "Value":
+        """Divide by a constant, or by a value that is not 0: by its bounds, by a condition, or by those of a clip."""
+        by = value(divisor)
+        return Arithmetic("*", self, Literal(1 / _width(by))) if isinstance(by, Literal) else Applied("/", self, by)
 
-    def __rtruediv__(self, other: Given) -> NoReturn:
-        del other
-        _width(self)
-        raise AssertionError  # pragma: no cover - no column is a constant
+    def __rtruediv__(self, other: Given) -> "Value":
+        return Applied("/", value(other), self)
 
     if not TYPE_CHECKING:  # a checker of types knows what is there
 
@@ -186,6 +186,39 @@ class Value(Sized, ShownAsWritten):
         """Return the smaller of this and another value; what is missing is left out, as in SQL."""
         return extreme("least", [self, value(other)])
 
+    def year(self) -> "Applied":
+        """Return the year of a day."""
+        return Applied("year", self)
+
+    def quarter(self) -> "Applied":
+        """Return the quarter of a day, 1 to 4."""
+        return Applied("quarter", self)
+
+    def month(self) -> "Applied":
+        """Return the month of a day, 1 to 12."""
+        return Applied("month", self)
+
+    def weekday(self) -> "Applied":
+        """Return the day of the week, 1 for Monday to 7 for Sunday."""
+        return Applied("weekday", self)
+
+    def hour(self) -> "TimeOf":
+        """Return the hour of a moment, 0 to 23: of a column of days whose times are declared (`time_of`)."""
+        return TimeOf("hour", self)
+
+    def time(self) -> "TimeOf":
+        """Return the time of day of a moment, which is compared with `datetime.time` and counted in seconds."""
+        return TimeOf("time", self)
+
+    def since(self, begun: "str | Value", unit: str = "day") -> "Value":
+        """Return the time from another day or moment: in days, or in turns of an "hour", a "minute" or a "second"."""
+        since = col(begun) if isinstance(begun, str) else begun
+        if unit == "day":
+            return Arithmetic("-", self, since)
+        if unit not in _TURNS:
+            raise BadQuestionError(f"unit = {unit!r} is none; write one of 'day', 'hour', 'minute', 'second'")
+        return TimeBetween(unit, since, self)
+
     def clip(self, low: Given, high: Given) -> "Clip":
         """Return the value moved into `low`..`high`: the bounds that a sum or a mean then uses."""
         return Clip(self, value(low), value(high))
@@ -210,11 +243,21 @@ class Literal(Value):
 class Days(Value):
     """A number of days, which are added to days and to nothing else: SQL's interval '30' day.
 
-    `months` of the calendar are added to a day that is known when the question is asked, and to no column.
+    `months` of the calendar are added to a day that is known when the question is asked, and to no column. `seconds`
+    are those of less than a day, with which the time between two moments is compared.
     """
 
     number: int
     months: int = 0
+    seconds: int = 0
+
+
+@frozen(kw_only=False, eq=False)
+class Instant(Value):
+    """A time on a day, such as TIMESTAMP '2025-01-31 08:30:00': `seconds` after its midnight."""
+
+    day: date
+    seconds: int
 
 
 @frozen(kw_only=False, eq=False)
@@ -284,6 +327,23 @@ class TruthOf(Value):
     """Whether a condition is true: a truth value, missing where the condition is unknown."""
 
     condition: "Condition"
+
+
+@frozen(kw_only=False, eq=False)
+class TimeOf(Value):
+    """The time of day of a moment in seconds after midnight, or its "hour", "minute" or "second"."""
+
+    part: str
+    moment: Value
+
+
+@frozen(kw_only=False, eq=False)
+class TimeBetween(Value):
+    """How many turns of a "hour", a "minute" or a "second" lie between two moments."""
+
+    unit: str
+    begin: Value
+    end: Value
 
 
 @frozen(kw_only=False, eq=False)
@@ -406,6 +466,7 @@ class Not(Condition):
     part: Condition
 
 
+_TURNS: Final = ("hour", "minute", "second")
 _GUESSED: Final = {
     "isin": "is_in([...])",
     "isna": "is_null()",
@@ -418,9 +479,7 @@ _GUESSED: Final = {
     "startswith": "starts_with('abc')",
     "endswith": "ends_with('abc')",
     "str": "lower(), upper(), trim(), contains('abc') or starts_with('abc')",
-    "dt": "lw.by_year('day') for groups, or SQL text: 'month(day) = 5'",
-    "year": "lw.by_year('day') for groups, or SQL text: 'year(day) >= 2020'",
-    "month": "SQL text: 'month(day) = 5'",
+    "dt": "col('day').year(), .quarter(), .month(), .weekday() or .hour()",
     "abs": "abs(col('x'))",
     "round": "round(col('x'))",
     "mean": "lw.mean(table, column)",
@@ -448,8 +507,14 @@ def value(given: object) -> Value:
             return given
         case datetime() if given.time() == time() and given.tzinfo is None:  # midnight is the day
             return Literal(given.date())
+        case datetime() if given.tzinfo is not None:
+            raise BadQuestionError("a moment here has no time zone; write datetime(2025, 1, 31, 8, 30)")
         case datetime():
-            raise BadQuestionError("days have no hours here; write datetime.date(2025, 1, 31)")
+            return Instant(given.date(), given.hour * 3600 + given.minute * 60 + given.second)
+        case time():
+            return Literal(given.hour * 3600 + given.minute * 60 + given.second)
+        case timedelta():
+            return Days(given.days, 0, given.seconds)
         case str() | bool() | int() | date() | None:
             return Literal(given)
         case _:
@@ -526,6 +591,7 @@ FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 _MOMENT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?)?")
 """A day, or a moment of it: at midnight it is the day."""
+_WITH_TIME: Final = re.compile(r"(\d{4}-\d{2}-\d{2})[ T](\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d*)?)?")
 
 
 def day_of(literal: Literal, column: str | None = None) -> date:
@@ -545,3 +611,22 @@ def day_of(literal: Literal, column: str | None = None) -> date:
             raise BadQuestionError(f"{value!r} has a time of day, and days have no hours here; write date '{given}'")
     reason = f"{value!r} is not a day" if column is None else f"{column!r} holds days, and {value!r} is not one"
     raise BadQuestionError(f"{reason}; write a day as date '2025-01-31'")
+
+
+def read_moment(text: str) -> Instant | None:
+    """Return the moment that a text writes; None of a text that writes none.
+
+    >>> read_moment("2025-01-31 08:30"), read_moment("2025-01-31")
+    (Instant(day=datetime.date(2025, 1, 31), seconds=30600), None)
+    """
+    found = _WITH_TIME.fullmatch(text)
+    if found is None:
+        return None
+    hour, minute, second = (int(part or 0) for part in found.groups()[1:])
+    try:
+        day = date.fromisoformat(found[1])
+    except ValueError:
+        return None
+    if hour > 23 or minute > 59 or second > 59:  # noqa: PLR2004 - the ends of a day, an hour and a minute
+        raise BadQuestionError(f"{text!r} is no moment; write timestamp '2025-01-31 08:30:00'")
+    return Instant(day, hour * 3600 + minute * 60 + second)

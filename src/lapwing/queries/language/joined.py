@@ -76,7 +76,7 @@ class PerPerson(Value):
 
     function: str
     table: str
-    column: Name | None = None
+    column: Value | None = None
     where: Condition = EVERYONE
     alias: str | None = None
     link: Link | tuple[Name, Name] = Link.IMPLIED
@@ -118,6 +118,8 @@ class Join(Sized):
     """Whether rows may be there several times: a SELECT joined others to them."""
     once: bool = False
     """Whether one row a person is left of them, the first of theirs, of which no column is looked up."""
+    natural: bool = False
+    """Whether `on` says besides that whatever is called alike here and before is equal."""
 
 
 @frozen(kw_only=False, eq=False)

@@ -33,6 +33,7 @@ from lapwing.queries.language.expressions import (
     Compare,
     Condition,
     Days,
+    Instant,
     Is,
     Literal,
     Matches,
@@ -43,6 +44,8 @@ from lapwing.queries.language.expressions import (
     OneOf,
     Or,
     Spelled,
+    TimeBetween,
+    TimeOf,
     Truth,
     TruthOf,
     Value,
@@ -274,12 +277,32 @@ class Speller:
                 return self._arithmetic(part)
             case Clip(inner, low, high):
                 return f"clip({self._list((inner, low, high))})"
-            case Days(number, months):
-                return f"interval '{months}' month" if months else f"interval '{number}' day"
+            case Days() | Instant() | TimeOf() | TimeBetween():
+                return self._time(part)
             case Now():
                 return "current_date"
             case _:
                 return self._called(part)
+
+    def _time(self, part: Value) -> str:
+        match part:
+            case Instant(day, seconds):
+                minutes, second = divmod(seconds, 60)
+                return f"timestamp '{day} {minutes // 60:02d}:{minutes % 60:02d}:{second:02d}'"
+            case Days(number, 0, 0):
+                return f"interval '{number}' day"
+            case Days(number, months, 0):
+                return f"interval '{months}' month"
+            case Days(number, _, seconds):
+                return f"interval '{number * 86_400 + seconds}' second"
+            case TimeOf("time", moment):
+                return f"cast({self.part(moment)} as time)"
+            case TimeOf(unit, moment):
+                return f"{unit}({self.part(moment)})"
+            case TimeBetween(unit, since, until):
+                return f"date_diff('{unit}', {self._list((since, until))})"
+            case _:
+                raise TypeError(part)
 
     def _called(self, part: Value) -> str:
         match part:

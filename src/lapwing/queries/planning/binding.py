@@ -5,6 +5,7 @@ write instead. Text and numbers are never compared with one another, so no engin
 """
 
 from collections.abc import Iterable, Sequence
+from datetime import date
 from fractions import Fraction
 
 from lapwing.queries.algebra.functions import DATE_PARTS, MissingWhere
@@ -64,6 +65,7 @@ from lapwing.queries.language.expressions import (
     Compare,
     Condition,
     Days,
+    Instant,
     Is,
     Literal,
     Matches,
@@ -73,6 +75,7 @@ from lapwing.queries.language.expressions import (
     Now,
     OneOf,
     Or,
+    TimeBetween,
     Truth,
     Value,
     day_of,
@@ -91,6 +94,7 @@ from lapwing.queries.planning.computed import (
     solve,
 )
 from lapwing.queries.planning.days import compare_days
+from lapwing.queries.planning.instants import A_DAY, are_moments, compare_moments, is_time_between
 from lapwing.queries.planning.scope import Scope
 from lapwing.queries.planning.semijoins import as_semijoins, untied_where
 from lapwing.queries.planning.simplifying import row_of, simplified
@@ -227,6 +231,8 @@ def _about_values(condition: Condition, scope: Scope, *, wanted: bool) -> Predic
             return _one_of(_simple(value, scope), [Literal(value=True)], scope, wanted=wanted)
         case OneOf(Age() | Applied("year") as value, values):
             return _bind(Or(tuple(Compare("=", value, one) for one in values)), scope, wanted=wanted)
+        case OneOf(value, values) if scope.time_of(value) is not None:
+            return _bind(Or(tuple(Compare("=", value, one) for one in values)), scope, wanted=wanted)
         case OneOf(value, values):
             listed = [_simple(each, scope) for each in values]
             return _one_of(_simple(value, scope), listed, scope, wanted=wanted)
@@ -267,12 +273,38 @@ def _compare(operator: str, left: Value, right: Value, scope: Scope, *, wanted: 
         operator, left, right = FLIPPED[operator], right, left
     if isinstance(left, Literal) and isinstance(right, Literal):
         return _compare_constants(operator, left, right, wanted=wanted)
-    if not isinstance(left, Coalesce) and _of_days(left, right, scope):
+    may_be_moments = scope.population.has_times or isinstance(right, Instant) or _is_text(right)
+    if may_be_moments and are_moments(left, right, scope):
+
+        def times(operator: str, one: Value, other: Value) -> Predicate:
+            return _compare(operator, one, other, scope, wanted=True)
+
+        return compare_moments(operator, left, right, scope, times, wanted=wanted)
+    if isinstance(right, Days) and (right.seconds or is_time_between(left, scope)):
+        return _bind(_of_duration(operator, left, right), scope, wanted=wanted)
+    if not (isinstance(left, Coalesce) and isinstance(right, Literal)) and _of_days(left, right, scope):
         return compare_days(operator, left, right, scope, wanted=wanted)
     if isinstance(left, Applied) and left.function == "abs" and _speaks_of_days(left.value, scope):
         return _bind(_far(operator, left.value, right), scope, wanted=wanted)
-    if not isinstance(right, Literal):
-        return compare_columns(operator, left, right, scope, wanted=wanted)
+    if _is_quotient(left) or not isinstance(right, Literal):
+        return _compare_two(operator, left, right, scope, wanted=wanted)
+    return _compare_with_constant(operator, left, right, scope, wanted=wanted)
+
+
+def _compare_two(operator: str, left: Value, right: Value, scope: Scope, *, wanted: bool) -> Predicate:
+    """Compare a quotient, or two values of a row."""
+    if isinstance(left, Applied) and left.function == "/" and left.argument is not None:
+        return _bind(_of_quotient(operator, left.value, left.argument, right), scope, wanted=wanted)
+    if _is_quotient(right):
+        return _compare(FLIPPED[operator], right, left, scope, wanted=wanted)
+    return compare_columns(operator, left, right, scope, wanted=wanted)
+
+
+def _is_quotient(value: Value) -> bool:
+    return isinstance(value, Applied) and value.function == "/"
+
+
+def _compare_with_constant(operator: str, left: Value, right: Literal, scope: Scope, *, wanted: bool) -> Predicate:
     if operator in {"=", "<>"}:
         return _one_of(left, [right], scope, wanted=wanted is (operator == "="))
     if not isinstance(left, Name) and is_computed(left):
@@ -323,6 +355,39 @@ def _far(operator: str, days: Value, limit: Value) -> Condition:
             return And(ends) if operator in {"<", "<="} else Or(ends)
 
 
+def _is_text(value: Value) -> bool:
+    return isinstance(value, Literal) and isinstance(value.value, str)
+
+
+def _of_duration(operator: str, left: Value, right: Days) -> Condition:
+    """Return a comparison of the time between two moments with a number of days, hours, minutes and seconds."""
+    match left:
+        case Arithmetic("-", until, since):
+            seconds = right.number * A_DAY + right.seconds
+            return Compare(operator, TimeBetween("second", since, until), Literal(seconds))
+        case _:
+            raise BadQuestionError(
+                "hours and minutes are compared with the time between two moments; write ended - started > interval "
+                "'30' minute, or date_diff('minute', started, ended) > 30"
+            )
+
+
+def _of_quotient(operator: str, above: Value, below: Value, limit: Value) -> Condition:
+    """Return a comparison of above / below without dividing; what 0 divides is an infinity, as DuckDB has it."""
+    zero, product = Literal(0), Arithmetic("*", limit, below)
+    if isinstance(limit, Literal) and isinstance(limit.value, Fraction):  # both sides are multiples on their grids
+        above = Arithmetic("*", Literal(limit.value.denominator), above)
+        product = Arithmetic("*", Literal(limit.value.numerator), below)
+    cases = [
+        And((Compare(">", below, zero), Compare(operator, above, product))),
+        And((Compare("<", below, zero), Compare(FLIPPED[operator], above, product))),
+    ]
+    if operator != "=":
+        signs = {"<": ("<",), "<=": ("<",), ">": (">=",), ">=": (">=",), "<>": ("<", ">=")}[operator]
+        cases += [And((Compare("=", below, zero), Compare(sign, above, zero))) for sign in signs]
+    return Or(tuple(cases))
+
+
 _OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
@@ -330,6 +395,8 @@ def _compare_constants(operator: str, left: Literal, right: Literal, *, wanted: 
     one, other = left.value, right.value
     if one is None or other is None:
         return NEVER
+    if isinstance(one, date) and isinstance(other, date):
+        one, other = day_number(one), day_number(other)
     numbers = all(isinstance(each, int | Fraction) and not isinstance(each, bool) for each in (one, other))
     if not numbers and (type(one) is not type(other) or operator not in {"=", "<>"}):
         raise BadQuestionError(f"the constants {one!r} and {other!r} cannot be compared so; compare a column with one")
@@ -483,7 +550,7 @@ def _speaks_of_days(value: Value, scope: Scope) -> bool:
     match value:
         case Days() | Age() | Applied("year"):
             return True
-        case Arithmetic(left=left, right=right):
+        case Arithmetic("+" | "-", left, right):
             return any(isinstance(part, Days) or scope.is_day(part) for part in _summands(left, right))
         case _:
             return scope.is_day(value)
@@ -491,7 +558,7 @@ def _speaks_of_days(value: Value, scope: Scope) -> bool:
 
 def _summands(*values: Value) -> Iterable[Value]:
     for value in values:
-        if isinstance(value, Arithmetic):
+        if isinstance(value, Arithmetic) and value.operator != "*":
             yield from _summands(value.left, value.right)
         else:
             yield value

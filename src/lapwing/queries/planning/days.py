@@ -49,12 +49,13 @@ from lapwing.vocabulary.errors import BadQuestionError
 
 
 class Period(Enum):
-    """What a bin of days may be, with its number of months; a week has none."""
+    """What a bin of days may be, with its number of months; weeks and days have none."""
 
     YEAR = 12
     QUARTER = 3
     MONTH = 1
     WEEK = 0
+    DAY = -1
 
 
 def period_of(domain: Domain, interval: Interval) -> Period | None:
@@ -67,6 +68,8 @@ def period_of(domain: Domain, interval: Interval) -> Period | None:
     if domain != DAYS:
         return None
     first, last = day(interval[0]), day(interval[1])
+    if first == last:
+        return Period.DAY
     if first.weekday() == 0 and last - first == timedelta(days=6):
         return Period.WEEK
     for period in (Period.YEAR, Period.QUARTER, Period.MONTH):
@@ -77,7 +80,7 @@ def period_of(domain: Domain, interval: Interval) -> Period | None:
 
 @lru_cache(maxsize=4096)
 def period_words(domain: Domain, interval: Interval) -> str | int | None:
-    """Name a bin that is a whole year, quarter, month or week; a year is its number, a week its Monday.
+    """Name a bin that is a whole year, quarter, month, week or day; a year is its number, a week its Monday.
 
     >>> from lapwing.queries.catalogue.domains import day_number
     >>> period_words(DAYS, (day_number(date(2024, 1, 1)), day_number(date(2024, 12, 31))))
@@ -97,6 +100,8 @@ def period_words(domain: Domain, interval: Interval) -> str | int | None:
             return f"{first.year}-{first.month:02d}"
         case Period.WEEK:
             return f"week of {first}"
+        case Period.DAY:
+            return str(first)
 
 
 def ends_of(domain: Domain, interval: Interval) -> tuple[Any, Any]:

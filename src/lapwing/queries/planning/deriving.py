@@ -3,7 +3,7 @@
 Everything here is total by construction, or refused with what to write instead.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Final
 
@@ -70,6 +70,7 @@ from lapwing.queries.language.expressions import (
 from lapwing.queries.language.joined import PerPerson
 from lapwing.queries.planning.binding import bind
 from lapwing.queries.planning.days import now
+from lapwing.queries.planning.instants import SECONDS
 from lapwing.queries.planning.measure import Measure, declared, ends_of, is_elapsed, measure, name_of
 from lapwing.queries.planning.scope import Scope
 from lapwing.queries.planning.semijoins import untied_where
@@ -125,10 +126,17 @@ def _applied(value: Applied, row: ScalarFunction, scope: Scope) -> Column:
     match row.takes, value.argument:
         case Takes.DAY, None:
             return scope.add(PartOfDay(name="", part=Part(row.name), day=_day(value.value, scope).name))
+        case Takes.DAY, Literal("day"):
+            return _day(value.value, scope)
         case Takes.DAY, Literal(unit) if unit in DATE_UNITS:
             return scope.add(Beginning(name="", unit=Part(unit), day=_day(value.value, scope).name))
         case Takes.DAY, _:
             given = value.argument.value if isinstance(value.argument, Literal) else "such unit"
+            if given in SECONDS and isinstance(value.value, Name):
+                name = value.value.name
+                raise BadQuestionError(
+                    f"moments are grouped by day and {given}; write group by {name}::date, hour({name})"
+                )
             raise BadQuestionError(f"a day has no {given!r} here; write one of {', '.join(DATE_UNITS)}")
         case Takes.DECLARED, other:
             return _of_declared(value.value, other, scope)
@@ -299,6 +307,8 @@ def _texts(value: Value, scope: Scope) -> list[tuple[str, tuple[Condition, ...]]
     if isinstance(value, Literal) and isinstance(value.value, str):
         return [(value.value, ())]
     column = None if isinstance(value, Literal) else scope.column(value)
+    if column is not None and isinstance(column.type, Integer | Category) and not holds_text(column):
+        return [(str(number), (Compare("=", value, Literal(number)),)) for number in _few_numbers(column)]
     if column is None or not isinstance(column.type, Category) or not holds_text(column):
         what = "a constant" if column is None else repr(column.name)
         raise BadQuestionError(
@@ -306,6 +316,20 @@ def _texts(value: Value, scope: Scope) -> list[tuple[str, tuple[Condition, ...]]
             "compare its length with a number, as length(column) >= 5"
         )
     return [(str(text), (Compare("=", value, Literal(text)),)) for text in column.type.values]
+
+
+def _few_numbers(column: Column) -> Sequence[int]:
+    """Return the declared whole numbers of a column, which are written as texts."""
+    match column.type:
+        case Integer(low=int() as low, high=int() as high) if high - low < _MOST_JOINED:
+            return range(low, high + 1)
+        case Category(values=values):
+            return [int(value) for value in values]
+        case _:
+            raise BadQuestionError(
+                f"{column.name!r} may be any of more than {_MOST_JOINED:,} numbers, too many to be written as texts; "
+                "group by the number itself"
+            )
 
 
 def _changed(inner: Value, column: Column, change: Callable[[str], str], scope: Scope) -> Column:

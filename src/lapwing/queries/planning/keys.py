@@ -98,6 +98,13 @@ def bind_key(by: By, scope: Scope, where: Predicate = ALWAYS) -> KeyOfColumn:
             return _steps(scope.column(step.value), step_width(step.argument), where)
         case _:
             column = scope.column(value)
+            if scope.time_of(value) is not None:
+                raise BadQuestionError(
+                    f"{column.name!r} holds moments; group by {column.written}::date, hour({column.written}) or "
+                    f"date_trunc('month', {column.written})"
+                )
+            if isinstance(column.type, Date):
+                return _single_days(column, where)
             return _values(column, scope.derived.get(column.name.casefold()))
 
 
@@ -127,10 +134,9 @@ def _values(column: Column, derived: DerivedColumn | None) -> KeyOfColumn:
             return DeclaredKey(column=column.name, values=tuple(range(low, high + 1)), missing=column.nullable)
         case Integer() | Text():
             return PrivateKey(column=column.name, missing=column.nullable)
-        case Real() | Date():
-            year = f", or year({column.written})" if isinstance(column.type, Date) else ""
+        case _:
             raise BadQuestionError(
-                f"{column.name!r} has too many values to group by; group by ", Call("bins", (column.name, [...])), year
+                f"{column.name!r} has too many values to group by; group by ", Call("bins", (column.name, [...]))
             )
 
 
@@ -189,6 +195,17 @@ def _periods(unit: Part, value: Value, scope: Scope, where: Predicate) -> Binned
     starts = [first + length * i for i in range(number + 1)]
     edges = [min(start, DAYS.highest + 1) if weeks else _first_day(start) for start in starts]
     return _binned(column, DAYS, tuple((a, b - 1) for a, b in itertools.pairwise(edges)))
+
+
+def _single_days(column: Column, where: Predicate) -> BinnedKey:
+    """Return a bin for every day that a column may hold, if they are few."""
+    span = _span(column, where)
+    if span is None or span[1] - span[0] >= _MOST_BINS:
+        raise BadQuestionError(
+            f"{column.name!r} may be any of more than {_MOST_BINS} days; group by date_trunc('month', "
+            f"{column.written}) or year({column.written}), or let the condition say from when to when"
+        )
+    return _binned(column, DAYS, tuple((day, day) for day in range(span[0], span[1] + 1)))
 
 
 def _month(of: date) -> int:

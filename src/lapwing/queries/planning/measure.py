@@ -7,8 +7,9 @@ refused: a sum without bounds has no sensitivity.
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Final
 
-from lapwing.queries.algebra.derived import elapsed_bounds
+from lapwing.queries.algebra.derived import Filled, OnlyWhere, PersonRows, SumOfPerson, elapsed_bounds
 from lapwing.queries.algebra.derived_words import spell
 from lapwing.queries.algebra.functions import Grid, MissingWhere, OfWholeNumbers, Takes
 from lapwing.queries.algebra.predicate import GAPS, Unit
@@ -20,6 +21,8 @@ from lapwing.queries.algebra.term import (
     Rounded,
     SteppedDown,
     Term,
+    Times,
+    bounds,
     check_fits,
     columns,
     in_one_order,
@@ -88,22 +91,19 @@ def measure(value: Value, scope: Scope) -> Measure:
         raise BadQuestionError("the expression is nested too deeply; write it with fewer parentheses") from None
 
 
-def _measure(value: Value, scope: Scope) -> Measure:  # noqa: C901, PLR0911 - one case for each kind of value
+def _measure(value: Value, scope: Scope) -> Measure:
     match value:
         case _ if is_elapsed(value, scope):
             return elapsed(value, scope)
-        case Clip(inner, low, high) if is_elapsed(inner, scope):
-            return elapsed(inner, scope, (math.floor(_constant(low)), math.ceil(_constant(high))))
-        case Clip(Name() | PerPerson() | Case() as inner, low, high):
-            return _on_grid(scope.column(inner), (_constant(low), _constant(high)))
-        case Clip(Applied() as inner, low, high) if row_of(inner).takes is Takes.DAY:
-            return _on_grid(scope.column(inner), (_constant(low), _constant(high)))
+        case Clip():
+            return _clip(value, (_constant(value.low), _constant(value.high)), scope)
         case Applied() if (whole := row_of(value).whole) is not None:
             return _applied(value, whole, scope)
         case Name() | PerPerson() | Case() | Coalesce() | Applied() | TruthOf():
             column = scope.column(as_number(value.condition) if isinstance(value, TruthOf) else value)
-            if isinstance(value, PerPerson) and value.function == "sum":
-                return _on_grid(column, _bounds_of_sum(value, scope))
+            limits = _bounds_of_sum(column.name, scope)
+            if limits is not None:
+                return _on_grid(column, limits)
             if isinstance(column.type, Boolean):
                 column = scope.column(as_number(Truth(value)))
             return declared(column)
@@ -118,18 +118,44 @@ def _measure(value: Value, scope: Scope) -> Measure:  # noqa: C901, PLR0911 - on
             )
 
 
-def _bounds_of_sum(value: PerPerson, scope: Scope) -> tuple[Fraction, Fraction]:
-    """Return between which bounds the sum of a person's rows is added up: that of as many rows as count of a person."""
-    table = scope.population.table(value.table)
-    rows = 1 if table.rows is RowsPerPerson.ONE_A_PERSON else table.max_rows
-    name = value.column.name if value.column is not None else ""
-    if rows is None:
-        raise BadQuestionError(
-            f"a person may have any number of rows in {table.name}, so the sum of {name} has no bounds; say them where "
-            f"it is used, such as avg(clip(total, 0, 5000)), with total for sum({name})"
-        )
-    low, high = _declared(table.column(name))
-    return min(Fraction(0), low * rows), max(Fraction(0), high * rows)
+def _clip(value: Clip, limits: tuple[Fraction, Fraction], scope: Scope) -> Measure:
+    """Return a value moved into bounds: a column needs no others, and what is computed is moved afterwards."""
+    match value.value:
+        case inner if is_elapsed(inner, scope):
+            return elapsed(inner, scope, (math.floor(limits[0]), math.ceil(limits[1])))
+        case Name() | PerPerson() | Case() as inner:
+            return _on_grid(scope.column(inner), limits)
+        case Applied() as inner if row_of(inner).takes is Takes.DAY:
+            return _on_grid(scope.column(inner), limits)
+        case Applied("/") as divided:
+            return _share(divided, scope, limits)
+        case inner:
+            return _clipped(_measure(inner, scope), *limits)
+
+
+def _bounds_of_sum(name: str, scope: Scope) -> tuple[Fraction, Fraction] | None:
+    """Return between which bounds the sum of a person's rows is added up: that of as many rows as count of a person.
+
+    None of a column that is no such sum, nor made of one where there are rows.
+    """
+    made = scope.derived.get(name.casefold())
+    match made:
+        case OnlyWhere(column=inner):
+            return _bounds_of_sum(inner, scope)
+        case Filled(column=inner, constant=Fraction() as constant):
+            found = _bounds_of_sum(inner, scope)
+            return None if found is None else (min(constant, found[0]), max(constant, found[1]))
+        case SumOfPerson(rows=PersonRows(table=of), term=term):
+            table, step = scope.population.table(of), Fraction(2) ** -term.bits
+            rows = 1 if table.rows is RowsPerPerson.ONE_A_PERSON else table.max_rows
+            if rows is not None:
+                return min(Fraction(0), term.low * step * rows), max(Fraction(0), term.high * step * rows)
+            raise BadQuestionError(
+                f"a person may have any number of rows in {of}, so the sum of {term.column} has no bounds; say them "
+                f"where it is used, such as avg(clip(total, 0, 5000)), with total for sum({term.column})"
+            )
+        case _:
+            return None
 
 
 def declared(column: Column) -> Measure:
@@ -227,6 +253,110 @@ def _applied(value: Applied, whole: OfWholeNumbers, scope: Scope) -> Measure:
             return _stepped(_measure(value.value, scope), step_width(value.argument))
         case Grid.QUOTIENT:
             return _quotient(value, scope)
+        case Grid.SHARE:
+            return _share(value, scope)
+
+
+def _clipped(inner: Measure, low: Fraction, high: Fraction) -> Measure:
+    """Return a value moved into bounds, which are moved outwards to its grid."""
+    if low > high:
+        raise BadQuestionError(f"the bounds {low} and {high} are the wrong way round; give the lower first")
+    first, last = math.floor(low / inner.step), math.ceil(high / inner.step)
+    if max(abs(first), abs(last)) > MOST_GRID:
+        raise BadQuestionError(f"the bounds {low} and {high} are too wide for the grid of the value; give tighter ones")
+    return Measure(_least(_greatest(inner.term, first), last), inner.bits)
+
+
+_LARGEST_SHARE: Final = 50
+_WIDEST_SHARE: Final = 60
+_FINEST_SHARE: Final = 30
+
+
+def _share(value: Applied, scope: Scope, limits: tuple[Fraction, Fraction] | None = None) -> Measure:
+    """Return one value over another, which is not 0, or moved into bounds.
+
+    What is divided by 0 is then the upper of the bounds, and of what is below 0 the lower: an infinity moved into them.
+    """
+    if value.argument is None:
+        raise TypeError(value)
+    (over, one), (under, other) = map(_without_factor, (value.value, value.argument))
+    factor, above, below = one / other, _measure(over, scope), _measure(under, scope)
+    above, below = _multiple(above, factor.numerator), _multiple(below, factor.denominator)
+    (low, high), numerator, divisor = bounds(below.term), above.term, below.term
+    may_be_zero = low <= 0 <= high and not _is_never_zero(below.term, scope)
+    if may_be_zero and limits is None:
+        by = spell(below.term)
+        raise BadQuestionError(
+            f"{by} may be 0 by its declared bounds, and nothing is divided by 0; say which rows are meant, with where "
+            f"{by} > 0 or .../ nullif({by}, 0), or between which bounds the quotient is: least(greatest(.../ {by}, 0), "
+            "100)"
+        )
+    if low < 0 < high:
+        numerator, divisor = times(numerator, FunctionOf("sign", (divisor,))), FunctionOf("abs", (divisor,))
+    elif low < 0:
+        numerator, divisor = times(ConstantTerm(-1), numerator), times(ConstantTerm(-1), divisor)
+    if bounds(divisor)[0] < 1:
+        divisor = FunctionOf("greatest", in_one_order((divisor, ConstantTerm(1))))
+    reach = max(1, *map(abs, bounds(numerator)))
+    room = (
+        _FINEST_SHARE - above.bits + below.bits,
+        _WIDEST_SHARE - reach.bit_length(),
+        _LARGEST_SHARE - (reach // bounds(divisor)[0]).bit_length(),
+    )
+    width = max(0, min(room))
+    made = Measure(FunctionOf("/", (numerator, divisor), 2**width), above.bits - below.bits + width)
+    if limits is None:
+        return made
+    made = _clipped(made, *limits)
+    return Measure(_with_infinities(made.term, above.term, below.term), made.bits) if may_be_zero else made
+
+
+def _multiple(measure: Measure, number: int) -> Measure:
+    return measure if number == 1 else Measure(times(ConstantTerm(number), measure.term), measure.bits)
+
+
+def _without_factor(value: Value) -> tuple[Value, Fraction]:
+    """Return a value without the constant that it is multiplied by, and the constant."""
+    match value:
+        case Arithmetic("*", inner, Literal(int() | Fraction() as number)) | Arithmetic(
+            "*", Literal(int() | Fraction() as number), inner
+        ) if number and not isinstance(number, bool) and not isinstance(inner, Literal):
+            found, factor = _without_factor(inner)
+            return found, factor * number
+        case _:
+            return value, Fraction(1)
+
+
+def _with_infinities(quotient: Term, above: Term, below: Term) -> Term:
+    """Return a quotient within its bounds, and the end of them that an infinity is moved to where 0 divides."""
+    low, high = bounds(quotient)
+    by_zero = plus(ConstantTerm(1), times(ConstantTerm(-1), _least(FunctionOf("abs", (below,)), 1)))
+    end: Term = ConstantTerm(high - low)
+    if bounds(above)[0] < 0:
+        is_positive = _least(_greatest(plus(above, ConstantTerm(1)), 0), 1)
+        end = times(end, plus(times(ConstantTerm(2), is_positive), ConstantTerm(-1)))
+    return _least(_greatest(plus(quotient, times(by_zero, end)), low), high)
+
+
+def _least(term: Term, number: int) -> Term:
+    return FunctionOf("least", in_one_order((term, ConstantTerm(number))))
+
+
+def _greatest(term: Term, number: int) -> Term:
+    return FunctionOf("greatest", in_one_order((term, ConstantTerm(number))))
+
+
+def _is_never_zero(term: Term, scope: Scope) -> bool:
+    """Say whether a column, or a multiple of it, is 0 in no row that is asked about: a condition says so."""
+    match term:
+        case OnGrid(column=name):
+            return scope.is_never_zero(name)
+        case Elapsed(until=until, since=since, unit=Unit.DAYS):
+            return scope.never_same_day(until, since)
+        case Times(ConstantTerm(number), inner) | Times(inner, ConstantTerm(number)) if number:
+            return _is_never_zero(inner, scope)
+        case _:
+            return False
 
 
 def _check_known(value: Applied, sides: Sequence[Measure], scope: Scope) -> None:

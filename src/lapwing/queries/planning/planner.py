@@ -255,6 +255,7 @@ class Planner:
         That is how far a person moves the sums, or what a row adds to them; the values with the largest `size` are
         rounded first. What is rounded away is far below the noise, which is at least as many steps as one person moves.
         """
+        self.scope.holding[:] = [self.where]
         measures = [measure(self.scope.spelled(value), self.scope) for value in values]
         for bits in range(_MOST_BITS, 1, -1):
             coarser = [value.coarser(max(0, (size or _size)(value).bit_length() - bits)) for value in measures]
@@ -351,6 +352,7 @@ class Planner:
 
     def key(self, by: By) -> KeyOfColumn:
         """Return the groups that `by` makes and that the condition leaves possible."""
+        self.scope.holding[:] = [self.where]
         key = bind_key(by, self.scope, self.where)
         return narrow(key, self.where, self.scope.derived)
 
@@ -408,6 +410,7 @@ class Planner:
         """Say whether `values` and keys are the same in all rows of a person, and no number of rows was asked for."""
         if self.question.max_rows is not None or not values:
             return False
+        self.scope.holding[:] = [self.where]
         return self._of_person(*(measure(self.scope.spelled(value), self.scope).term for value in values))
 
     def _of_person(self, *values: Term) -> bool:

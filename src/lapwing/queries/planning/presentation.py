@@ -147,6 +147,7 @@ class Arrangement:
     ranks : those of them that are places in an order
     labelled : the rows that several numbers are told in, where each has labels of its own
     steps : the widths of keys that are told by their lower ends
+    beside : the numbers that are of no group, such as that of all rows, and are computed with in each group
     """
 
     names: tuple[str | None, ...] = ()
@@ -163,6 +164,7 @@ class Arrangement:
     ranks: Mapping[str, PlaceInOrder] = field(default_factory=dict)
     labelled: LabelledRows | None = None
     steps: Steps = field(default_factory=dict)
+    beside: frozenset[str] = frozenset()
 
     def told(self, name: str, cell: BoundedValue) -> BoundedValue:
         """Return a number of a column as it is told; a root rises with its number, so its bounds are roots too."""

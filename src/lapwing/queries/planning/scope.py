@@ -5,10 +5,11 @@ from dataclasses import field, replace
 from datetime import date
 from typing import TypeAlias
 
-from lapwing.queries.algebra.derived import LookedUp, in_order, widened
+from lapwing.queries.algebra.derived import LookedUp, OnlyWhere, in_order, widened
 from lapwing.queries.algebra.derived_words import named_apart
-from lapwing.queries.algebra.predicate import Predicate
+from lapwing.queries.algebra.predicate import AllOf, Gap, InIntervals, Predicate
 from lapwing.queries.catalogue.column import Column, Date, DerivedColumn
+from lapwing.queries.catalogue.domains import DOUBLES, double_rank
 from lapwing.queries.catalogue.population import Population, RowsPerPerson, Table
 from lapwing.queries.language.expressions import (
     Applied,
@@ -41,6 +42,7 @@ class Scope:
     derived : the derived columns of this row, as they are found; those that others are computed from come first
     bound : what conditions about this row were found to mean: one that is asked for again is not bound again
     made : the columns that values of this row were found to be, likewise: values within values would be each time
+    holding : what is true of every row that is asked about, as far as it is known
     """
 
     population: Population
@@ -58,6 +60,7 @@ class Scope:
     made: dict[int, tuple[Value, tuple[int, Column]]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
+    holding: list[Predicate] = field(default_factory=list, init=False, compare=False, repr=False)
     person_key: str = field(init=False, compare=False, repr=False)
     _in_table: set[str] = field(init=False, compare=False, repr=False)
 
@@ -196,6 +199,36 @@ class Scope:
         """The derived columns that were found so far, in their one order."""
         return in_order(self.derived.values()) if self.derived else ()
 
+    def time_of(self, value: Value | None) -> Name | None:
+        """Return the times of day of a column of days, as a name; None of what has none."""
+        if not isinstance(value, Name):
+            return None
+        found = self.find(value)
+        table = self._other_table(value) if found is None else found[1].table
+        known = (one for one in (() if table is None else table.columns) if one.time_of)
+        wanted = value.name.casefold()
+        return next((Name(one.name, value.table) for one in known if one.time_of.casefold() == wanted), None)
+
+    def is_never_zero(self, name: str) -> bool:
+        """Say whether a column is 0 in no row that is asked about: what is known of the rows says so."""
+        made = self.derived.get(name.casefold())
+        if isinstance(made, OnlyWhere) and _excludes_zero(made.where, made.column):
+            return True
+        return any(_excludes_zero(one, name) for one in self.holding)
+
+    def never_same_day(self, until: str | int, since: str | int) -> bool:
+        """Say whether two days are the same in no row that is asked about."""
+        pair = {until, since}
+        gaps = (part for one in self.holding for part in (one.parts if isinstance(one, AllOf) else (one,)))
+        return any(
+            isinstance(gap, Gap)
+            and not gap.until.up
+            and not gap.since.up
+            and {gap.until.column, gap.since.column} == pair
+            and not any(low <= 0 <= high for low, high in gap.intervals)
+            for gap in gaps
+        )
+
     def is_person_key(self, name: Name) -> bool:
         """Say whether `name` is the person key of this row."""
         return self._called(name) and name.name.casefold() == self.person_key.casefold()
@@ -228,3 +261,15 @@ class Scope:
         text = f"; to mean the text, write '{name.name}' in single quotes" if name.table is None else ""
         hint = elsewhere[0] if elsewhere else text
         return BadQuestionError(f"table {self.table.name} has no column {name.name!r}; it has {columns}{hint}")
+
+
+def _excludes_zero(where: Predicate, name: str) -> bool:
+    """Say whether a condition about a row is false where a column is 0."""
+    match where:
+        case AllOf(parts):
+            return any(_excludes_zero(part, name) for part in parts)
+        case InIntervals(column=column, domain=domain, intervals=intervals) if column == name:
+            zero = double_rank(0.0) if domain == DOUBLES else 0
+            return not any(low <= zero <= high for low, high in intervals)
+        case _:
+            return False

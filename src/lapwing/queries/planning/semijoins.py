@@ -116,7 +116,8 @@ class Joins:
 
     def __init__(self, joins: Sequence[Join], where: Condition, population: Population) -> None:
         self.population = population
-        self.sides = [self._side(join) for join in joins]
+        self.sides = list(map(self._side, joins))
+        self.sides = [self._alike(side, self.sides[:place]) for place, side in enumerate(self.sides)]
         self.tied: list[set[str]] = [{side.alias} for side in self.sides]
         self.by_row_key: set[str] = set()
         self.counted: Name | None = None
@@ -156,6 +157,17 @@ class Joins:
                 "group one table by person, or begin with a table that has one row a person"
             )
         return side
+
+    def _alike(self, side: Side, before: Sequence[Side]) -> Side:
+        """Return a table of a NATURAL JOIN with an ON that says what it means: what is called alike is equal."""
+        if not side.join.natural:
+            return side
+        ties = list[Condition]()
+        for name in (side.key, *(column.name for column in side.table.columns)):
+            other = next((one for one in before if side.owns(Name(name)) and one.owns(Name(name))), None)
+            if other is not None:
+                ties.append(Compare("=", Name(name, other.join.alias), Name(name, side.join.alias)))
+        return replace(side, join=replace(side.join, on=And((*ties, side.join.on))))
 
     def _untied(self, said: Condition, of: Side | None) -> list[Condition]:
         """Return the parts of an ON or of WHERE but for those that tie rows to a person.

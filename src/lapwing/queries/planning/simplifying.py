@@ -6,8 +6,8 @@ from datetime import date
 from fractions import Fraction
 from operator import add, mul, sub
 
-from lapwing.queries.algebra.functions import DATE_UNITS, FUNCTIONS, ROUNDED, ScalarFunction
-from lapwing.queries.catalogue.column import Boolean, Category, Column, Date, Integer, Real
+from lapwing.queries.algebra.functions import DATE_UNITS, FUNCTIONS, ROUNDED, ScalarFunction, Takes
+from lapwing.queries.catalogue.column import Boolean, Category, Column, Date, Integer, Real, written_name
 from lapwing.queries.language.expressions import (
     Applied,
     Arithmetic,
@@ -22,6 +22,8 @@ from lapwing.queries.language.expressions import (
     Name,
     Not,
     Now,
+    TimeBetween,
+    TimeOf,
     Truth,
     TruthOf,
     Value,
@@ -73,8 +75,38 @@ def _simplified(value: Value, scope: Scope) -> Value:
             return _applied(function, simplified(inner, scope), argument, scope)
         case Clip():
             return replace(value, value=simplified(value.value, scope))
+        case TimeOf() | TimeBetween():
+            return simplified(_in_seconds(value, scope), scope)
         case _:
             return value
+
+
+def _in_seconds(value: TimeOf | TimeBetween, scope: Scope) -> Value:
+    if isinstance(value, TimeOf):
+        return _time_of(value.part, value.moment, scope)
+    from lapwing.queries.planning.instants import time_between  # noqa: PLC0415 - which is made of comparisons
+
+    return time_between(value, scope)
+
+
+def _time_of(part: str, moment: Value, scope: Scope) -> Value:
+    """Return the time of day of a moment, or a part of it, as whole numbers of seconds."""
+    seconds = scope.time_of(moment)
+    if seconds is None:
+        named = moment.name if isinstance(moment, Name) else "day"
+        raise BadQuestionError(
+            f"{named} is a day without a time of day here; if its data has times, the custodian can declare them (a "
+            f"column with time_of), and else group by dayofweek({written_name(named)}) or month({written_name(named)})"
+        )
+    match part:
+        case "hour":
+            return Applied("//", seconds, Literal(3600))
+        case "minute":
+            return Applied("//", Applied("%", seconds, Literal(3600)), Literal(60))
+        case "second":
+            return Applied("%", seconds, Literal(60))
+        case _:
+            return seconds
 
 
 def row_of(applied: Applied) -> ScalarFunction:
@@ -118,7 +150,11 @@ def too_many_places() -> BadQuestionError:
 
 def _applied(function: str, inner: Value, argument: Value | None, scope: Scope) -> Value:
     second = None if argument is None else simplified(argument, scope)
+    if function == "/" and isinstance(second, Literal):
+        return _divided(inner, second, scope)
     made = Applied(function, inner, second)
+    if function == "date_trunc" and isinstance(second, Literal) and second.value == "day":
+        return made if scope.time_of(inner) is not None else inner
     known = row_of(made).known
     if known is None or not isinstance(inner, Literal | Now):
         return made
@@ -126,6 +162,14 @@ def _applied(function: str, inner: Value, argument: Value | None, scope: Scope) 
     if unit and unit not in DATE_UNITS:
         return made  # which is refused where it is given a meaning
     return Literal(known(_day(inner, scope), unit))
+
+
+def _divided(above: Value, below: Literal, scope: Scope) -> Value:
+    """Return a value divided by a constant as a multiple of it."""
+    by = _number(below)
+    if not by:
+        raise BadQuestionError(f"{below.value} divides nothing; divide by a number above or below 0")
+    return _arithmetic("*", above, _literal(1 / by), scope)
 
 
 def _day(day: Value, scope: Scope) -> date:
@@ -171,18 +215,12 @@ def _cast(value: Value, kind: str, scope: Scope) -> Value:
         return Literal(_converted(value, kind))
     if isinstance(value, TruthOf) and kind in _OF_TRUTH:
         return value if kind == "truth value" else as_number(value.condition)
-    inner: Value = value
-    while not isinstance(inner, Name):
-        match inner:
-            case Coalesce(deeper, _):
-                inner = deeper
-            case Applied(value=deeper) if row_of(inner).forgets is not None:
-                inner = deeper
-            case _ if kind == "number":  # arithmetic is exact, whatever it is cast to
-                return value
-            case _:
-                raise BadQuestionError(f"what is computed cannot be cast to {_named(kind)}; write it without the cast")
+    inner = _cast_of(value, kind)
+    if inner is None:  # arithmetic is exact, whatever it is cast to
+        return value
     _, column = scope.seen(inner)
+    if kind == "text" and kind_of(column) == "integer":
+        return Applied("||", value, Literal(""))
     if isinstance(column.type, Boolean) and kind in _OF_TRUTH:
         return value if kind == "truth value" else as_number(Truth(value))
     if kind != kind_of(column) and (kind, kind_of(column)) != ("number", "integer"):
@@ -190,6 +228,8 @@ def _cast(value: Value, kind: str, scope: Scope) -> Value:
             f"{column.name!r} holds {_plural(kind_of(column))}, and a cast to {_named(kind)} could fail; "
             f"{_instead(column, kind)}"
         )
+    if kind == "day" and scope.time_of(value) is not None:
+        return Applied("date_trunc", value, Literal("day"))
     return value
 
 
@@ -208,6 +248,23 @@ def kind_of(column: Column) -> str:
             return "truth value"
         case _:
             return "text"
+
+
+def _cast_of(value: Value, kind: str) -> Value | None:
+    """Return the column that a cast is of, or a part of a day as a text; None of a number that is computed."""
+    match value:
+        case Name():
+            return value
+        case Coalesce(deeper, _):
+            return _cast_of(deeper, kind)
+        case Applied(value=deeper) if row_of(value).forgets is not None:
+            return _cast_of(deeper, kind)
+        case _ if kind == "number":
+            return None
+        case Applied() if kind == "text" and row_of(value).takes is Takes.DAY:
+            return value
+        case _:
+            raise BadQuestionError(f"what is computed cannot be cast to {_named(kind)}; write it without the cast")
 
 
 def _converted(literal: Literal, kind: str) -> Constant:

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from lapwing.queries.language.expressions import FLIPPED, Literal
 from lapwing.queries.language.sql.clauses import SelectItem, at_place, called, is_same
-from lapwing.queries.language.sql.nodes import COMPARISONS, chain, literal, only
+from lapwing.queries.language.sql.nodes import COMPARISONS, chain, is_constant_divisor, literal, only
 from lapwing.queries.language.sql.reader import Reader
 from lapwing.queries.planning.presentation import Arrangement, Kept
 from lapwing.queries.planning.windows import Place, Sorting
@@ -192,6 +192,9 @@ def _without_fractions_of_product(node: exp.Expr) -> tuple[exp.Expr, Fraction]:
         case exp.Div(expression=exp.Literal() as below) if not below.is_string and exact("number", str(below.this)):
             found, scale = _without_fractions(node.this)
             return found, scale / Fraction(exact("number", str(below.this)))
+        case exp.Div(this=above, expression=below) if not is_constant_divisor(node):
+            (left, one), (right, other) = _without_fractions(above), _without_fractions(below)
+            return exp.Div(this=_bracketed(left), expression=_bracketed(right)), one / other
         case exp.Pow(expression=exp.Literal(this=("2" | "3" | "4") as raised, is_string=False)):
             found, scale = _without_fractions(node.this)
             return exp.Pow(this=_bracketed(found), expression=exp.Literal.number(raised)), scale ** int(raised)

@@ -22,7 +22,7 @@ from lapwing.queries.language.joined import Join
 from lapwing.queries.language.sql.clauses import Given, at_place, called, group_nodes, grouping, is_same, items_of
 from lapwing.queries.language.sql.nodes import check_all_read, identifier, literal, name_of, only, parsed
 from lapwing.queries.language.sql.reader import Reader
-from lapwing.queries.language.sql.refusals import catalogue_refusal, no_share, refusal
+from lapwing.queries.language.sql.refusals import catalogue_refusal, refusal
 from lapwing.queries.limits import MOST_NAMED, MOST_STATISTICS
 from lapwing.queries.planning.planner import Question
 from lapwing.queries.planning.presentation import AS_IT_IS, Arrangement, LabelledRows, Quotient
@@ -162,6 +162,7 @@ class _Select:
         only(tree, "expressions", "from_", "joins", "where", "group", "having", "with_", "order", "limit", "offset")
         self.tree, self.windows = tree, dict[str, AnswerWindow]()
         self.roots, self.squares, self.samples = set[str](), set[str](), set[str]()
+        self.beside = set[str]()
         self.items = items_of(tree, text)
         self.statistics = [item for item in self.items if is_statistic(item.node)]
         self.limits = max_rows, max_groups
@@ -241,7 +242,11 @@ class _Select:
             made=made,
             windows=self.windows,
             ranks=ranks,
+            beside=frozenset(self.beside),
         )
+        questions = dict(
+            sorted(questions.items(), key=lambda one: one[0] in self.beside)
+        )  # groups are those of the first
         if arrangement.having and not self.group:
             raise BadQuestionError(
                 "HAVING is about groups, and there are none; compare the answer yourself, it is free"
@@ -324,8 +329,6 @@ class _Select:
                 return scaled_weights(above, -1), below
             case exp.Subquery(this=exp.Select() as select):
                 only(node, "this")
-                if self.group:
-                    raise no_share()
                 return {self.asked_beside(select, questions, taken): Fraction(1)}, {}
             case exp.Literal() if not node.is_string:
                 return {"": Fraction(exact("number", literal(node).value))}, {}
@@ -386,6 +389,8 @@ class _Select:
         if other.group or len(other.statistics) != 1 or len(other.items) != 1 or select.args.get("with_"):
             raise refusal(exp.Subquery())
         name = other.asked(other.items[0].node, questions, None, taken, hidden=True)
+        if self.group:
+            self.beside.add(name)
         self.roots |= other.roots
         self.squares |= other.squares
         self.samples |= other.samples

@@ -86,6 +86,10 @@ def read_filtered(selected: Selected, node: exp.Expr) -> tuple[str, Question]:
         case exp.CountIf():
             only(node, "this")
             return "count", _count(_among(selected, selected.reader.condition(node.this)))
+        case exp.RegrCount():
+            only(node, "this", "expression")
+            both = (Not(Missing(selected.reader.value(side))) for side in (node.this, node.expression))
+            return "count", _count(_among(selected, And(tuple(both))))
         case exp.Sum(this=exp.Case() | exp.If()):
             only(node, "this")
             return "sum", _of_case(selected, selected.reader.value(node.this))

@@ -77,6 +77,7 @@ class QuantileQuestion(Question):
         """Let few rows of a person count, in all groups and all cells of the grid together."""
         check_most("quantiles", len(self.at), MOST_FRACTIONS)
         asked = planner.of_rows(self.value)
+        planner.scope.holding[:] = [planner.where]
         value = measure(asked, planner.scope)
         scale = scale_of(value)
         key = GridKey(term=value.term, width=self._width(scale, cell_count(planner.keys) or 1))

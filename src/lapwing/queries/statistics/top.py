@@ -75,14 +75,19 @@ class TopCategories(Question):
         match self.ranked_by:
             case CountRows() if not planner.one_a_person:
                 what = "count(*) counts rows"
-            case CountDistinct(column=column) if not planner.scope.is_person_key(column):
-                what = f"count(distinct {column.name}) counts values"
+            case CountDistinct() if not _is_of_people(self.ranked_by, planner):
+                what = "what it is ordered by counts values"
             case _:
                 return
         raise BadQuestionError(
             f"{what}, and the largest groups are found by people; write order by count(distinct "
             f"{planner.scope.person_key}) desc"
         )
+
+
+def _is_of_people(counted: CountDistinct, planner: Planner) -> bool:
+    column = counted.distinct_column()
+    return column is not None and planner.scope.is_person_key(column)
 
 
 @frozen(repr=False, eq=False)
@@ -119,8 +124,8 @@ class TopCounts(Question):
         match self.counted:
             case CountRows(present=None) | CountPeople():
                 return planner.one_a_person or isinstance(self.counted, CountPeople)
-            case CountDistinct(column=column):
-                return planner.scope.is_person_key(column)
+            case CountDistinct():
+                return _is_of_people(self.counted, planner)
             case _:
                 return False
 

@@ -49,19 +49,25 @@ class Sum(Question):
     def plan(self, planner: Planner) -> Plan:
         """Clip a person's total in each of few groups, or let few of their rows count in all groups together."""
         asked = planner.of_rows(self.value)
-        if not planner.one_a_person and planner.once(asked):
+        once = not planner.one_a_person and planner.once(asked)
+        if once and self.each is None:
             raise BadQuestionError(
                 f"this is the same in all rows that a person has in {planner.scope.table.name}, so that a total would "
                 "count it once for each; ask for its mean, or ask about a table with one row a person"
             )
-        rows, groups = planner.rows(), planner.groups_of_rows()
+        rows, groups = 1 if once else planner.rows(), planner.groups_of_rows()
 
         def most(values: list[Measure]) -> int:
             return rows * (groups or 1) * max(abs(bound) for bound in bounds(values[0].term))
 
         (value,) = planner.measure([asked], most)
         low, high = (bound * rows for bound in bounds(value.term))
-        if groups is None and low >= 0:
+        if once and low < 0:
+            raise BadQuestionError(
+                "a number of each person that may be below 0 is added up as its mean times how many people there are; "
+                "ask for avg and count(*), or clip it: sum(clip(total, 0, 5000))"
+            )
+        if (groups is None or once) and low >= 0:  # one row stands for all of a person
             picked = BoundedRowsPerPerson(terms=(value.term,), most=max(1, high // rows), max_rows=rows, max_cells=None)
             return planner.build(picked, Total(step=value.step))
         groups = planner.groups()  # where values may be below zero, it must be said in how many

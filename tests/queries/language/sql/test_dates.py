@@ -70,8 +70,6 @@ def test_of_constants_it_is_what_duckdb_has(text) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "interval 3 hour",
-        "datediff('hour', born, day)",
         "datediff('week', born, day)",
         "cast(born as timestamp)",
         "date '2024-02-30'",

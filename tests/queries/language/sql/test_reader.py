@@ -88,7 +88,6 @@ def test_the_edges_of_bins_are_read_with_their_value() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "age / bmi",
         "age / 0",
         "age // 0",
         "age % 0",

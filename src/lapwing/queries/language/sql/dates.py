@@ -14,12 +14,16 @@ from lapwing.queries.language.expressions import (
     Applied,
     Arithmetic,
     Case,
+    CastTo,
     Compare,
     Days,
     Literal,
     Now,
+    TimeBetween,
+    TimeOf,
     Value,
     day_of,
+    read_moment,
 )
 from lapwing.queries.language.sql.nodes import (
     function_name,
@@ -58,10 +62,15 @@ _NAMED_PARTS: Final = {
 }
 _UNITS: Final = {"D": "DAY", "DD": "DAY", "M": "MONTH", "MM": "MONTH", "Y": "YEAR", "YY": "YEAR", "YYYY": "YEAR"}
 """How some databases shorten the units of a time."""
+_TIMES: Final = ("hour", "minute", "second")
+_SECONDS_IN: Final = {"SECOND": 1, "MINUTE": 60, "HOUR": 3600}
 _DAYS_IN: Final = {"DAY": 1, "WEEK": 7}
 _MONTHS_IN: Final = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 _FORMS: Final = {"%Y-%m": "month", "YYYY-MM": "month", "%Y": "year", "YYYY": "year"}
 """Forms of text that a day is written in, and the unit that it tells: the text of two days is the same in it alone."""
+_NAMES: Final = {"%B": True, "%A": False}
+"""Forms that write the name of a month, or else that of a day."""
+_DAYS: Final = ("%Y-%m-%d", "YYYY-MM-DD")
 _SUNDAY: Final = 7
 _MONTHS: Final = 12
 _MONTH_NAMES: Final = "January February March April May June July August September October November December"
@@ -74,7 +83,11 @@ def read_days(node: exp.Expr, read: Read) -> Value:
         case exp.Cast() if is_date(node):
             only(node, "this", "to")
             only(node.to, "this")
-            return Literal(day_of(literal(node.this)))
+            written = literal(node.this)
+            found = read_moment(str(written.value))
+            return found if found is not None and found.seconds else Literal(day_of(written))
+        case exp.Cast() if node.to.is_type("time"):
+            return _time_of_day(node, read)
         case exp.Interval():
             return _interval(node)
         case exp.DateDiff():
@@ -91,6 +104,60 @@ def read_days(node: exp.Expr, read: Read) -> Value:
             return Now()
         case _:
             return _read_part(node, read)
+
+
+def _time_of_day(node: exp.Cast, read: Read) -> Value:
+    """Read TIME '08:30', or the time of day of a moment: started::time."""
+    only(node, "this", "to")
+    only(node.to, "this")
+    if isinstance(node.this, exp.Literal):
+        return Literal(seconds_of(str(literal(node.this).value)))
+    return TimeOf("time", read(node.this))
+
+
+def seconds_of(written: str) -> int:
+    """Return a time of day that is written as text in seconds after midnight.
+
+    >>> seconds_of("08:30")
+    30600
+    """
+    found = read_moment(f"2000-01-01 {written}")
+    if found is None:
+        raise BadQuestionError(f"{written!r} is no time of day; write time '08:30:00'")
+    return found.seconds
+
+
+def _time_between(node: exp.Expr, read: Read) -> Value:
+    """Read how many seconds lie between two moments, of which one is taken from the other."""
+    inner = node.unnest()
+    if not isinstance(inner, exp.Sub):
+        raise BadQuestionError("seconds are those between two moments; write extract(epoch from ended - started)")
+    for part in (node, inner):
+        only(part, "this", "expression")
+    return TimeBetween("second", read(inner.expression), read(inner.this))
+
+
+def _read_time(node: exp.Expr, read: Read) -> Value:
+    match node:
+        case exp.Hour() | exp.Minute() | exp.Second():
+            only(node, "this")
+            return TimeOf(node.key, read(node.this))
+        case exp.Extract() if upper_text(node.this).casefold() in _TIMES:
+            only(node, "this", "expression")
+            only(node.this, "this")
+            return TimeOf(upper_text(node.this).casefold(), read(node.expression))
+        case exp.Extract() if upper_text(node.this) == "EPOCH":
+            only(node, "this", "expression")
+            only(node.this, "this")
+            return _time_between(node.expression, read)
+        case exp.TimeToUnix():
+            only(node, "this")
+            return _time_between(node.this, read)
+        case exp.Date(this=exp.Expr() as day):
+            only(node, "this")
+            return CastTo(read(day), "day")
+        case _:
+            raise refused_value(node)
 
 
 def _read_part(node: exp.Expr, read: Read) -> Value:
@@ -112,7 +179,7 @@ def _read_part(node: exp.Expr, read: Read) -> Value:
             only(node, "this")
             return _name(read(node.this), month=isinstance(node, exp.Monthname))
         case _:
-            raise refused_value(node)
+            return _read_time(node, read)
 
 
 def _begun(node: exp.Expr, read: Read) -> Value:
@@ -138,7 +205,15 @@ def read_written_day(node: exp.Expr, read: Read) -> Value:
     """
     only(node, "this", "format")
     form = node.args.get("format")
-    unit = _FORMS.get(str(literal(form).value)) if isinstance(form, exp.Expr) else None
+    written = str(literal(form).value) if isinstance(form, exp.Expr) else ""
+    if written == "%H":
+        hours = ((Compare("=", TimeOf("hour", read(node.this)), Literal(i)), Literal(f"{i:02d}")) for i in range(24))
+        return Case(tuple(hours))
+    if written in _NAMES:
+        return _name(read(node.this), month=_NAMES[written])
+    if written in _DAYS:
+        return read(node.this)
+    unit = _FORMS.get(written)
     if unit is None:
         raise refused_value(node)
     return Applied("date_trunc", read(node.this), Literal(unit))
@@ -158,14 +233,21 @@ def read_call_about_days(node: exp.Anonymous, read: Read) -> Value | None:
         case "weekday", [day]:
             return _part("dow", day, read)
         case "date_part" | "datepart", [exp.Literal(is_string=True) as part, day]:
-            name = str(literal(part).value).casefold()
-            return _part(_NAMED_PARTS[name], day, read) if name in _NAMED_PARTS else None
+            return _named_part(str(literal(part).value).casefold(), day, read)
         case "date_sub" | "datesub", [exp.Literal(is_string=True) as unit, since, until]:
             name = str(literal(unit).value).upper()
             ends = read(since), read(until)
             return Age(*ends) if name == "YEAR" else _between(name, *ends) if name == "DAY" else None
         case _:
             return _read_later(node, read)
+
+
+def _named_part(name: str, day: exp.Expr, read: Read) -> Value | None:
+    if name in _TIMES:
+        return TimeOf(name, read(day))
+    if name == "epoch":
+        return _time_between(day, read)
+    return _part(_NAMED_PARTS[name], day, read) if name in _NAMED_PARTS else None
 
 
 def _read_later(node: exp.Anonymous, read: Read) -> Value | None:
@@ -183,6 +265,8 @@ def _between(unit: str, since: Value, until: Value) -> Value:
     match _UNITS.get(unit, unit):
         case "DAY":
             return Arithmetic("-", until, since)
+        case "HOUR" | "MINUTE" | "SECOND" as turns:
+            return TimeBetween(turns.casefold(), since, until)
         case "YEAR":
             return _turns("year", since, until)
         case "MONTH" | "QUARTER" as part:
@@ -217,6 +301,8 @@ def _interval(node: exp.Interval) -> Value:
 def _time(unit: str, number: exp.Expr) -> Value:
     """Return a time that is added to a day: days, or months of the calendar."""
     unit = _UNITS.get(unit, unit)
+    if unit in _SECONDS_IN:
+        return Days(0, 0, number_of_days(number) * _SECONDS_IN[unit])
     if unit in _DAYS_IN:
         return Days(number_of_days(number) * _DAYS_IN[unit])
     if unit in _MONTHS_IN:

@@ -251,6 +251,12 @@ def literal(node: exp.Expr) -> Literal:
             return Literal(int(number) if number.denominator == 1 else number)
 
 
+def is_constant_divisor(node: exp.Expr) -> bool:
+    """Say whether a division is by a number that is written there."""
+    below = node.expression.unnest()
+    return isinstance(below.this.unnest() if isinstance(below, exp.Neg) else below, exp.Literal)
+
+
 def divisor(node: exp.Expr) -> Fraction:
     """Return the constant that a division divides by: no row can make it zero."""
     below, sign = node.expression.unnest(), 1

@@ -35,6 +35,7 @@ from lapwing.queries.language.expressions import (
     Coalesce,
     Compare,
     Condition,
+    Days,
     Is,
     Literal,
     Matches,
@@ -43,6 +44,7 @@ from lapwing.queries.language.expressions import (
     Not,
     OneOf,
     Or,
+    TimeOf,
     Truth,
     TruthOf,
     Value,
@@ -59,11 +61,12 @@ from lapwing.queries.language.joined import (
     PerPerson,
     PlaceOfRow,
     ScopedCondition,
+    changed,
     joined_by_and,
     names_in,
 )
 from lapwing.queries.language.sql.clauses import Given, SelectItem, at_place, grouping, items_of, place_of_row
-from lapwing.queries.language.sql.dates import read_call_about_days, read_days
+from lapwing.queries.language.sql.dates import read_call_about_days, read_days, seconds_of
 from lapwing.queries.language.sql.nodes import (
     COMPARISONS,
     cast_kind,
@@ -73,6 +76,7 @@ from lapwing.queries.language.sql.nodes import (
     divisor,
     function_name,
     identifier,
+    is_constant_divisor,
     is_count,
     is_date,
     literal,
@@ -99,6 +103,7 @@ _PER_PERSON = {
     "sum_of": "sum",
     "mean_of": "mean",
 }
+_OF_PERSON: Final = {exp.Sum: "sum", exp.Avg: "mean", exp.Min: "first", exp.Max: "last"}
 _MOST_BUCKETS = 100
 _MOST_CHARACTERS: Final = 100
 _ONE_A_PERSON = (
@@ -108,6 +113,10 @@ _ONE_A_PERSON = (
 _NAMED_NUMBERS = (
     "of one person's rows there are count(*), count(distinct column), sum(cost), avg(cost), min(day) and max(day), "
     "each with a name; write select person, count(*) as n from visits group by person"
+)
+_NUMBERS_OF_PERSON = (
+    "of one person's rows there are count(*), count(distinct column), sum(cost), avg(cost), min(day) and max(day); to "
+    "compare with an average of everybody ask for it first and write the number"
 )
 _PER_PERSON_BESIDE = (
     "beside a table of people, rows of one other table are counted, with conditions about them in ON; write select "
@@ -121,10 +130,10 @@ def read_condition(text: str) -> Condition:
 
     >>> read_condition("sex = 'M' and age between 20 and 30")
     And(parts=(Compare(operator='=', ...), And(parts=...)))
-    >>> read_condition("1/age > 0.1")
+    >>> read_condition("age / 0 > 0.1")
     Traceback (most recent call last):
     ...
-    lapwing.errors.BadQuestionError: division by what is no constant is not part of the language; it fails where ...
+    lapwing.errors.BadQuestionError: division by 0 is not part of the language; divide by a number above or below 0, ...
     """
     if len(text) <= _SHORT:
         with suppress(BadQuestionError):  # the refusal of a part does not speak of the whole
@@ -218,7 +227,8 @@ class Reader:
         match node:
             case exp.Between():
                 only(node, "this", "low", "high")
-                value, ends = self.value(node.this), [self.value(node.args[end]) for end in ("low", "high")]
+                value = self.value(node.this)
+                ends = [_timed(value, self.value(node.args[end]))[1] for end in ("low", "high")]
                 match value, ends:
                     case Applied("length", text), [Literal(int() as low), Literal(int() as high)]:
                         return And((_of_length(text, ">=", low), _of_length(text, "<=", high)))
@@ -242,6 +252,14 @@ class Reader:
             case _:
                 return self._about_text(node)
 
+    def _time(self, node: exp.Expr) -> tuple[Value, Value]:
+        """Read a time as OVERLAPS has it: its two ends, or its beginning and how long it lasts."""
+        if not isinstance(node, exp.Tuple) or len(node.expressions) != 2:  # noqa: PLR2004 - its two ends
+            raise refusal(exp.Overlaps(this=node))
+        only(node, "expressions")
+        begin, end = (self.value(one) for one in node.expressions)
+        return begin, Arithmetic("+", begin, end) if isinstance(end, Days) else end
+
     def _is(self, node: exp.Is) -> Condition:
         """Read IS NULL, IS TRUE, IS FALSE and IS UNKNOWN, which the parser takes for IS NULL."""
         only(node, "this", "expression")
@@ -259,6 +277,9 @@ class Reader:
                 before = "" if isinstance(node, exp.StartsWith) else "%"
                 after = "" if isinstance(node, exp.EndsWith) else "%"
                 return Matches(self.value(node.this), before + plain(self._text(node.expression)) + after)
+            case exp.Overlaps():
+                only(node, "this", "expression")
+                return _overlaps(*map(self._time, (node.this, node.expression)))
             case exp.Escape(this=exp.Like() | exp.ILike() as like):
                 only(node, "this", "expression")
                 escape = self._text(node.expression)
@@ -290,6 +311,8 @@ class Reader:
         if isinstance(left, exp.Subquery) and isinstance(right, exp.Literal) and _counts_rows(left):
             return self._read_count(left, operator, right)
         one, other = self.value(left), self.value(right)
+        if isinstance(one, TimeOf) or isinstance(other, TimeOf):
+            one, other = _timed(one, other)
         if isinstance(other, Applied) and other.function == "length":
             operator, one, other = FLIPPED[operator], other, one
         match one, other:
@@ -389,13 +412,61 @@ class Reader:
         select, rows, where = self._inner(node)
         _check_countable(rows, where)
         made = select.expressions[0] if len(select.expressions) == 1 else select
-        function, column = per_person(made)
+        with self.seeing([rows]):
+            function, column, said = self._number_made(made)
         if select.args.get("where") is None:
             raise BadQuestionError(
                 f"a number of all rows of {rows.alias} is a question of its own; ask for it first and write the "
                 "number here; a number of the same person's rows says so in its WHERE"
             )
-        return PerPerson(function, rows.table, column, where, rows.alias, Link.IN_WHERE, rows.columns)
+        such = And((where, *said)) if said else where
+        return _or_zero(
+            made, PerPerson(function, rows.table, column, such, rows.alias, Link.IN_WHERE, rows.columns), where
+        )
+
+    def _number_of(self, node: exp.Expr, rows: Given) -> Value:
+        """Return a number of the rows of a person, who are grouped by person."""
+        function, column, said = self._number_made(node)
+        link = (rows.key, Name(rows.key.name)) if rows.key is not None else (Name(""), Name(""))
+        where = And((rows.where, *said)) if said else rows.where
+        made = PerPerson(function, rows.table, column, where, rows.alias, link, rows.columns)
+        return _or_zero(node, made, rows.where)
+
+    def _number_made(self, node: exp.Expr) -> tuple[str, Value | None, tuple[Condition, ...]]:
+        """Return which number a statistic makes of one person's rows, of which value, and of which of the rows."""
+        before, self.person = self.person, None
+        try:
+            if not isinstance(node, exp.Filter):
+                return self._made_of(node)
+            only(node, "this", "expression")
+            only(node.expression, "this")
+            function, column, said = self._made_of(node.this)
+            return function, column, (*said, self.condition(node.expression.this))
+        finally:
+            self.person = before
+
+    def _made_of(self, node: exp.Expr) -> tuple[str, Value | None, tuple[Condition, ...]]:
+        match node:
+            case exp.Count() if is_count(node):
+                return "count", None, ()
+            case exp.Count(this=exp.Distinct(expressions=[one])):
+                only(node, "this", "big_int")
+                only(node.this, "expressions")
+                return "distinct", name_of(one), ()
+            case exp.Count(this=exp.Expr() as counted):
+                only(node, "this", "big_int")
+                return "count", None, _there(self.value(counted))
+            case exp.CountIf():
+                only(node, "this")
+                return "count", None, (self.condition(node.this),)
+            case exp.Sum() | exp.Avg() | exp.Min() | exp.Max():
+                only(node, "this")
+                function = _OF_PERSON[type(node)]
+                value, said = _such(self.value(node.this), zero=isinstance(node, exp.Sum))
+                is_one = function == "sum" and isinstance(value, Literal) and value.value == 1
+                return ("count", None, said) if is_one else (function, value, said)
+            case _:
+                raise BadQuestionError(_NUMBERS_OF_PERSON)
 
     def _has(self, node: exp.Anonymous) -> Condition:
         only(node, "this", "expressions")
@@ -427,10 +498,8 @@ class Reader:
     def computed(self, node: exp.Expr) -> Value:
         """Return what is neither a name nor a constant; where rows are grouped by person, a number of theirs."""
         match node:
-            case exp.AggFunc() if self.person is not None:
-                rows, (function, column) = self.person, per_person(node)
-                link = (rows.key, Name(rows.key.name)) if rows.key is not None else (Name(""), Name(""))
-                return PerPerson(function, rows.table, column, rows.where, rows.alias, link, rows.columns)
+            case _ if self.person is not None and (found := self._of_their_rows(node, self.person)) is not None:
+                return found
             case exp.Paren():
                 only(node, "this")
                 return self.value(node.this)
@@ -444,13 +513,30 @@ class Reader:
                 return Arithmetic(_ARITHMETIC[type(node)], self.value(node.this), self.value(node.expression))
             case exp.Div():
                 only(node, "this", "expression")
-                return Arithmetic("*", self.value(node.this), Literal(1 / divisor(node)))
+                return self._over(node)
             case exp.Pow():
                 only(node, "this", "expression")
                 value = self.value(node.this)
                 return reduce(partial(Arithmetic, "*"), [value] * power(node))
             case _:
                 return self._called(node)
+
+    def _of_their_rows(self, node: exp.Expr, rows: Given) -> Value | None:
+        """Return a number of the rows of a person, or one over how many there are: who is asked about has one."""
+        match node:
+            case exp.AggFunc() | exp.Filter():
+                return self._number_of(node, rows)
+            case exp.Div() if is_count(node.expression):
+                only(node, "this", "expression")
+                number = extreme("greatest", [self.value(node.expression), Literal(1)])
+                return Applied("/", self.value(node.this), number)
+            case _:
+                return None
+
+    def _over(self, node: exp.Div) -> Value:
+        if is_constant_divisor(node):
+            return Arithmetic("*", self.value(node.this), Literal(1 / divisor(node)))
+        return Applied("/", self.value(node.this), self.value(node.expression))
 
     def _called(self, node: exp.Expr) -> Value:
         match node:
@@ -705,14 +791,8 @@ class Reader:
         rows = [self._source(source.this)]
         joins = [rows[0].join()]
         for node in select.args.get("joins") or ():
-            if node.args.get("method"):
-                tables = [f"{each.name}" for each in (source.this, node.this) if isinstance(each, exp.Table)]
-                tied = " = ".join(f"{name}.person" for name in tables) if len(tables) > 1 else "p.person = v.person"
-                raise BadQuestionError(
-                    f"{node.args['method']} JOIN joins on whatever is called alike, and is not part of the language; "
-                    f"write what joins, the person: on {tied}"
-                )
-            only(node, "this", "on", "using", "side", "kind")
+            natural = node.args.get("method") == "NATURAL"
+            only(node, "this", "on", "using", "side", "kind", *(["method"] * natural))
             side, kind = ((node.args.get(name) or "").upper() for name in ("side", "kind"))
             if (side, kind) not in _SIDES:
                 raise BadQuestionError(
@@ -721,7 +801,7 @@ class Reader:
             rows.append(self._source(node.this))
             _check_aliases(rows)
             on = self._on(node, rows)
-            joins.append(rows[-1].join(on, left=side == "LEFT"))
+            joins.append(replace(rows[-1].join(on, left=side == "LEFT"), natural=natural))
             if side == "LEFT":
                 rows[-1] = _where_found(rows[-1], on)
         if len(joins) > 1:
@@ -866,7 +946,7 @@ class Reader:
         for item in items:
             if isinstance(item.node, exp.Column) and plain.own(item.node).name.casefold() == key.name.casefold():
                 continue
-            if item.alias is None or not isinstance(item.node, exp.AggFunc):
+            if item.alias is None or not _is_of_rows(item.node):
                 raise BadQuestionError(_NAMED_NUMBERS)
             values[item.alias.casefold()] = self.value(item.node)
         made = self._having(select.args.get("having"), grouped)
@@ -897,14 +977,40 @@ class Reader:
             if listed is not None and listed.name.casefold() in {name.name.casefold() for name in others}:
                 values[(item.alias or listed.name).casefold()] = Name(listed.name, first.alias)
                 continue
-            if item.alias is None or not isinstance(item.node, exp.AggFunc):
+            if item.alias is None or not isinstance(item.node, exp.AggFunc | exp.Filter):
                 raise BadQuestionError(_NAMED_NUMBERS)
-            values[item.alias.casefold()] = _number_beside(item.node, key, other)
+            values[item.alias.casefold()] = self._number_beside(item.node, key, first, other)
         there = [] if other.left else [_number_of_rows(other, 1)]
         one_row = Joined((replace(first, single=True),), And((where, *there)))
         said = ScopedCondition(one_row, first.alias, first.columns)
-        chosen = (key.name, *(name.name for name in others))
+        used = {name for made in values.values() for name in names_in(made, first.alias)}
+        chosen = (key.name, *(name.name for name in others), *sorted(used))
         return Given(first.table, first.alias, said, chosen, key=Name(key.name), values=values, inside=first.alias)
+
+    def _number_beside(self, node: exp.Expr, key: Name, first: Join, other: Join) -> Value:
+        """Return a number of one person's rows of a table that is joined to theirs, or of these and theirs."""
+        if is_count(node) and other.left:
+            raise BadQuestionError(_PER_PERSON_BESIDE)
+        function, value, such = self._number_made(node)
+        if function == "count" and value is None and isinstance(node.this, exp.Column):
+            counted = name_of(node.this)
+            such = () if counted.name.casefold() == key.name.casefold() else such
+            if counted.table != other.alias:
+                raise BadQuestionError(_PER_PERSON_BESIDE)
+
+        def of_rows(function: str, value: Value | None) -> PerPerson:
+            if (_tables_in((value, such)) | {other.alias}) != {other.alias}:
+                raise BadQuestionError(_PER_PERSON_BESIDE)
+            said = And((other.on, other.said, *such))
+            return PerPerson(function, other.table, value, said, other.alias, Link.IN_WHERE, other.columns)
+
+        match function, value:
+            case "first" | "last", Arithmetic("-" | "+" as sign, left, right) if _tables_in(right) == {first.alias}:
+                return Arithmetic(sign, of_rows(function, left), right)
+            case "first" | "last", Arithmetic("-", left, right) if _tables_in(left) == {first.alias}:
+                return Arithmetic("-", left, of_rows("last" if function == "first" else "first", right))
+            case _:
+                return of_rows(function, value)
 
     def _having(self, having: exp.Expr | None, grouped: Given) -> Given:
         if having is None:
@@ -968,6 +1074,32 @@ class Reader:
                 return And((one, other))
             case _:
                 return And((one, Not(other)))
+
+
+def _timed(one: Value, other: Value) -> tuple[Value, Value]:
+    """Return two values, of which a text beside a time of day is one: started::time >= '08:30'."""
+    match one, other:
+        case TimeOf("time"), Literal(str() as text):
+            return one, Literal(seconds_of(text))
+        case Literal(str() as text), TimeOf("time"):
+            return Literal(seconds_of(text)), other
+        case _:
+            return one, other
+
+
+def _overlaps(one: tuple[Value, Value], other: tuple[Value, Value]) -> Condition:
+    """Return whether two times have a moment in common: ends do not belong to them, unless a time is one moment.
+
+    Which of the two ends comes first does not matter, as in PostgreSQL.
+    """
+    cases = list[Condition]()
+    for a, b in (one, one[::-1]):
+        for c, d in (other, other[::-1]):
+            ordered = (Compare("<=", a, b), Compare("<=", c, d))
+            first, second = Compare("<", a, c), Compare("<", c, a)
+            met = Or((And((first, Compare("<", c, b))), And((second, Compare("<", a, d))), Compare("=", a, c)))
+            cases.append(And((*ordered, met)))
+    return Or(tuple(cases))
 
 
 def _of_length(text: Value, operator: str, number: int) -> Condition:
@@ -1089,43 +1221,61 @@ def _number_of_rows(other: Join, least: int) -> Condition:
     return Has(other.table, And((other.on, other.said)), least, other.alias, Link.IN_WHERE, other.columns)
 
 
-def _number_beside(node: exp.Expr, key: Name, other: Join) -> Value:
-    """Return a number of one person's rows of a table that is joined to theirs."""
-    said: list[Condition] = [other.on, other.said]
-    column: Name | None
-    match node:
-        case exp.Count(this=exp.Column() as counted):
-            only(node, "this", "big_int")
-            function, column = "count", name_of(counted)
-            said += [] if column.name.casefold() == key.name.casefold() else [Not(Missing(column))]
-        case _:
-            function, column = per_person(node) if not (is_count(node) and other.left) else ("", key)
-    if column is not None and column.table != other.alias:
-        raise BadQuestionError(_PER_PERSON_BESIDE)
-    of = None if function == "count" else column
-    return PerPerson(function, other.table, of, And(tuple(said)), other.alias, Link.IN_WHERE, other.columns)
+def _tables_in(part: object) -> set[str | None]:
+    """Return the tables that are named in a value or a condition; none where a column stands without its table."""
+    found = set[str | None]()
+
+    def note(name: Name) -> Name:
+        found.add(name.table)
+        return name
+
+    changed(part, note, lambda _: lambda name: name)
+    return found
 
 
-def per_person(node: exp.Expr) -> tuple[str, Name | None]:
-    """Return what a statistic of one person's rows makes: a number or a day, and of which column."""
-    match node:
-        case exp.Count() if is_count(node):
-            return "count", None
-        case exp.Count(this=exp.Distinct(expressions=[one])):
-            only(node, "this", "big_int")
-            only(node.this, "expressions")
-            return "distinct", name_of(one)
-        case exp.Sum(this=exp.Column() as column) | exp.Avg(this=exp.Column() as column):
-            only(node, "this")
-            return "sum" if isinstance(node, exp.Sum) else "mean", name_of(column)
-        case exp.Min() | exp.Max():
-            only(node, "this")
-            return "first" if isinstance(node, exp.Min) else "last", name_of(node.this)
+def _is_of_rows(node: exp.Expr) -> bool:
+    """Say whether all columns that are named stand inside of statistics, of which there is one at least."""
+    inside = all(one.find_ancestor(exp.AggFunc, exp.Filter) is not None for one in node.find_all(exp.Column))
+    return inside and node.find(exp.AggFunc) is not None
+
+
+def _such(value: Value, *, zero: bool) -> tuple[Value, tuple[Condition, ...]]:
+    """Return a value that is missing but where a condition is true, or is 0 there, as the value and the condition."""
+    match value:
+        case Case(((where, made),), None | Literal(None)):
+            return made, (where,)
+        case Case(((where, made),), Literal(0)) if zero:
+            return made, (where,)
         case _:
-            raise BadQuestionError(
-                "of one person's rows there are count(*), count(distinct column), sum(cost), avg(cost), min(day) and "
-                "max(day); to compare with an average of everybody ask for it first and write the number"
-            )
+            return value, ()
+
+
+def _there(value: Value) -> tuple[Condition, ...]:
+    """Return that a value is not missing, or is not made so by its condition."""
+    match value:
+        case Case(((where, Literal(made)),), None | Literal(None)) if made is not None:
+            return (where,)
+        case Literal(made) if made is not None:
+            return ()
+        case _:
+            return (Not(Missing(value)),)
+
+
+def _or_zero(node: exp.Expr, made: PerPerson, where: Condition) -> Value:
+    """Return a sum that is 0 and not missing where no row of it is: SUM(CASE WHEN ... THEN cost ELSE 0 END).
+
+    Of somebody all of whose rows have a missing cost it is missing.
+    """
+    of_case = isinstance(node, exp.Sum) and isinstance(node.this.unnest(), exp.Case | exp.If)
+    if not of_case or made.function != "sum" or made.column is None or made.where is where:
+        return made
+    default = node.this.unnest().args.get("false" if isinstance(node.this.unnest(), exp.If) else "default")
+    if default is None or isinstance(default, exp.Null):
+        return made
+    (*_, such) = made.where.parts if isinstance(made.where, And) else (made.where,)
+    known = And((where, Not(Is(And((such, Missing(made.column))), truth=True))))
+    has = Has(made.table, known, 1, made.alias, made.link, made.columns)
+    return Case(((has, Coalesce(made, Literal(0))),))
 
 
 def _check_aliases(rows: list[Given]) -> None:
@@ -1136,4 +1286,4 @@ def _check_aliases(rows: list[Given]) -> None:
 
 def _or_empty(value: Value) -> Value:
     """Return a text, and an empty one where it is missing."""
-    return value if isinstance(value, Literal) else Coalesce(value, Literal(""))
+    return value if isinstance(value, Literal) else Coalesce(Applied("||", value, Literal("")), Literal(""))

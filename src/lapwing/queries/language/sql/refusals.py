@@ -16,23 +16,18 @@ _OWN_ROWS = (
 _OF_EACH = (
     "group by the person: select count(*) from (select person, count(*) as n from visits group by person) where n >= 3"
 )
+_TOTALS = (
+    "group by {all}, and beside each group tell the totals, which cost nothing more: sum(count(*)) over (partition by "
+    "{x}), sum(count(*)) over ()"
+)
 _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
-    exp.Div: (
-        "division by what is no constant",
-        "it fails where a row divides by zero; divide the answers instead, which costs nothing",
-    ),
+    exp.Div: ("division by 0", "divide by a number above or below 0, or by a column that is not 0 where it counts"),
     exp.Skewness: (
         "SKEWNESS",
         "ask for avg({x}), avg(power({x}, 2)) and avg(power({x}, 3)), and compute it from them, which costs nothing",
     ),
     exp.Kurtosis: ("KURTOSIS", "ask for the means of {x} and of its powers, and compute it from them"),
-    exp.Overlaps: (
-        "OVERLAPS",
-        (
-            "two times overlap where each begins before the other ends: {x} <= date '2025-12-31' and discharged >= "
-            "date '2025-01-01'"
-        ),
-    ),
+    exp.Overlaps: ("this OVERLAPS", "two times have two ends each; write (begun, ended) overlaps ({x}, {x} + 30)"),
     exp.Pow: (
         "POWER here",
         (
@@ -53,9 +48,9 @@ _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Last: ("a value of somebody", "rows of people are never shown; count people by the column"),
     exp.ArrayAgg: ("a list of values", "rows of people are never shown; count people by the column"),
     exp.TableSample: ("a sample", "ask about all rows, and pay with less epsilon where less will do"),
-    exp.Rollup: ("ROLLUP", "ask for the smallest groups and add the answers up, which costs nothing"),
-    exp.Cube: ("CUBE", "ask for the smallest groups and add the answers up, which costs nothing"),
-    exp.GroupingSets: ("GROUPING SETS", "ask for the smallest groups and add the answers up, which costs nothing"),
+    exp.Rollup: ("ROLLUP", _TOTALS),
+    exp.Cube: ("CUBE", _TOTALS),
+    exp.GroupingSets: ("GROUPING SETS", _TOTALS),
     exp.Mod: ("% by what is no whole number above or below 0", "write {x} % 4"),
     exp.Cast: (
         "a cast to this type",
@@ -74,8 +69,6 @@ _INSTEAD: dict[type[exp.Expr], tuple[str, str]] = {
     ),
     exp.DayOfYear: ("the day of a year", "group by month({x}), day({x})"),
     exp.LastDay: ("the last day of a month", "group by date_trunc('month', {x})"),
-    exp.Hour: ("a time of day", "days have no hours here; group by dayofweek({x}) or month({x})"),
-    exp.Minute: ("a time of day", "days have no hours here; group by dayofweek({x}) or month({x})"),
     exp.Greatest: ("GREATEST here", "rows of people are never shown; ask for a statistic: avg(greatest({all}))"),
     exp.Least: ("LEAST here", "rows of people are never shown; ask for a statistic: avg(least({all}))"),
     exp.StrPosition: ("a place in a text", "write contains({x}, 'abc') or {x} like '%abc%'"),
@@ -250,11 +243,6 @@ def refused_argument(node: exp.Expr, name: str, argument: object) -> BadQuestion
         return BadQuestionError(f"{what} is not part of the language; {instead}")
     what = f"{_words(name.rstrip('_'))} of {_words(type(node).__name__)}"
     return BadQuestionError(f"{what} is not part of the language; leave it out")
-
-
-def no_share() -> BadQuestionError:
-    """Return the refusal of a number of all beside those of groups."""
-    return BadQuestionError(f"a SELECT beside groups is not part of the language; {_SHARES}")
 
 
 def no_place() -> BadQuestionError:
