@@ -206,6 +206,14 @@ class TestEveryByte:
             refused += not kept.tried(files, quick_path / "damaged")
         assert len(places) / PARTS * 0.5 < refused < len(places) / PARTS
 
+    @pytest.mark.catalogue("L6")
+    def test_a_flipped_bit_in_a_chain_that_is_a_small_part_of_the_file_gives_nothing_back(self, quick_path) -> None:
+        """SQLite does not check all pages then: what is looked up in the chain is compared with its entries."""
+        kept = Kept.of(quick_path / "kept", questions=1, closed=True, beside=12)
+        content = kept.files[LEDGER]
+        for at in range(0, len(content), 61):
+            kept.tried(kept.damaged(LEDGER, flipped(content, at, 1 << at % 8)), quick_path / "damaged")
+
     def test_a_flipped_bit_in_the_log_gives_nothing_back(self, quick_path) -> None:
         kept = Kept.of(quick_path / "kept", questions=1)
         content, refused = kept.files[LOG], 0
