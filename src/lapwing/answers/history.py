@@ -226,17 +226,12 @@ def _policy(entry: Record, _: Record | None) -> tuple[str, str | None]:
             given = "took away the allowance of" if allowance is None else f"allowed {budget_words(allowance)} to"
             return f"{given} {whose}", None
         case change:
-            return _switched(change, decided, whose), None
+            stopped = decided.suspended if whose is None else decided.analyst(whose).suspended
+            spending = f"{'stopped' if stopped else 'allowed'} the spending of {whose or 'everybody'}"
+            return _MOVES.get(change, spending), None
 
 
-def _switched(change: str, decided: PopulationRecord, whose: str | None) -> str:
-    """Say whose spending was stopped or allowed again, or where a population went or came to."""
-    if change == "moved":
-        return f"moved the population to ledger {decided.moved_to}"
-    if change == "arrival":
-        return "went on with the population, which moved to this ledger"
-    stopped = decided.suspended if whose is None else decided.analyst(whose).suspended
-    return f"{'stopped' if stopped else 'allowed'} the spending of {whose or 'everybody'}"
+_MOVES: Final = {"moved": "moved the population to another ledger", "arrival": "went on with what moved to this ledger"}
 
 
 def _limits(decided: PopulationRecord, whose: str | None) -> str:

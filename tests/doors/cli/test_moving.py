@@ -78,7 +78,7 @@ def test_a_population_moves_with_its_account_and_its_receipts(here, there) -> No
     assert "moved to ledger" in run(here, "count", "south", "--epsilon", "0.2", "--population", "south").err
     assert ask(here, "north").code == 0
     assert run(here, "ledger", "verify").code == 0
-    assert "moved the population to ledger" in run(here, "history", "--population", "south").out
+    assert "moved the population to another ledger" in run(here, "history", "--population", "south").out
 
 
 def test_one_of_several_is_shown_verified_and_exported(here, tmp_path) -> None:
