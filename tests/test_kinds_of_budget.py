@@ -20,6 +20,7 @@ OWN = {
     "doors/server/pages/test_who_spent.py": "each kind with the amount for which its belief is known by hand",
     "doors/server/test_server_page.py": "the examples of the page are typed as they stand there",
     "doors/server/test_told_at_every_door.py": "groups whose keys only the data knows take a delta",
+    "doors/cli/test_moving.py": "two workspaces of several populations, which the fixture does not make",
     "doors/cli/test_training.py": "a pure epsilon cannot pay for a training; the other two kinds take turns",
     "doors/cli/test_dashboards.py": "what is typed at the prompt; all kinds are in analyses/test_dashboard.py",
     "doors/cli/test_analysing.py": "what is typed at the prompt; all kinds are in analyses/test_at_the_door.py",
