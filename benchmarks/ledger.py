@@ -64,7 +64,7 @@ def ledger_of(database, entries: int) -> Ledger:
     for name, budget in budgets.items():
         ledger.administration.create_population(name, unit=PrivacyUnit(person_key="id"), budget=budget)
         ledger.administration.add_table(name, "patients")
-    with ledger.store.writing("charge") as book:
+    with ledger.of("pure").store.writing("charge") as book:
         while book.last < entries:
             charge_in(book, request())
     return ledger
@@ -73,26 +73,31 @@ def ledger_of(database, entries: int) -> Ledger:
 def copy_of(ledger: Ledger, dsn: str, schema: str) -> Ledger:
     """Return the same ledger, entry by entry, in a schema of PostgreSQL."""
     database = PostgresDatabase(dsn, schema=schema)
-    create_ledger(database, name="bench").close()
-    with ledger.store.reading() as book, psycopg.connect(f"{dsn} options='-c search_path={schema}'") as server:
-        with server.cursor().copy("copy entries (seq, body, hash) from stdin") as rows:
-            for entry in book.entries():
-                rows.write_row(entry)
-        server.execute("update ledger set seq = %s, hash = %s", (book.last, book.head))
+    with create_ledger(database, name="bench") as made, made.chains.directory.store.writing("found") as directory:
+        for name in ledger.numbers():
+            made.chains.make(directory, directory.append("founding", founds=name).record)
+    for chain in [ledger.of(name).store for name in ledger.numbers()]:
+        number = chain.database.number
+        with chain.reading() as book, psycopg.connect(f"{dsn} options='-c search_path={schema}'") as server:
+            with server.cursor().copy("copy all_entries (chain, seq, body, hash) from stdin") as rows:
+                for entry in book.entries():
+                    rows.write_row((number, *entry))
+            server.execute("update chains set seq = %s, hash = %s where chain = %s", (book.last, book.head, number))
     return open_ledger(database)
 
 
 def charging(ledger: Ledger, population: str = "pure"):
     asked = prepared(population)
-    return lambda: ledger.questions.charge(next(asked))
+    one = ledger.of(population)
+    return lambda: one.questions.charge(next(asked))
 
 
 def answering(ledger: Ledger):
-    asked = prepared("pure")
+    asked, one = prepared("pure"), ledger.of("pure")
 
     def act() -> None:
-        charged = ledger.questions.charge(next(asked))
-        ledger.questions.answer(charged.seq, '{"value":17}')
+        charged = one.questions.charge(next(asked))
+        one.questions.answer(charged.seq, '{"value":17}')
 
     return act
 
@@ -185,6 +190,7 @@ def show_threads(goals: Goals, name: str, ledger: Ledger) -> None:
 
 def in_threads(ledger: Ledger, threads: int, *, answers: bool) -> float:
     """Return the seconds that one act took, of many in this number of threads."""
+    ledger = ledger.of("pure")
     asked = [[request() for _ in range(EACH * THREADS // threads)] for _ in range(threads)]
 
     def act(requests: list[Request]) -> None:
@@ -213,7 +219,7 @@ def require_the_cap(goals: Goals, name: str, ledger: Ledger) -> None:
     def act() -> None:
         for _ in range(CAP):
             try:
-                admitted.append(ledger.questions.charge(request("capped")).seq)
+                admitted.append(ledger.of("capped").questions.charge(request("capped")).seq)
             except BudgetExceededError:
                 return
 

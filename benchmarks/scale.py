@@ -12,8 +12,6 @@ import statistics
 import subprocess
 import sys
 import time
-from array import array
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,17 +21,17 @@ import psycopg
 from _report import Goals, table
 from lapwing.accounting.filters.account import open_account
 from lapwing.accounting.filters.charge import SingleRelease
-from lapwing.ledger.administration import decide_in
+from lapwing.ledger.chains import name_of
 from lapwing.ledger.checkpoint import EVERY, CheckpointFile
-from lapwing.ledger.entries import Lookup
+from lapwing.ledger.entries import Lookup, Record, genesis, link
 from lapwing.ledger.key_digests import KeyDigests, fingerprint
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.ledger.postgres import PostgresDatabase
 from lapwing.ledger.questions import Request, charge_in
 from lapwing.ledger.replay import verify
 from lapwing.ledger.states import PopulationRecord
-from lapwing.ledger.transaction import state
-from lapwing.vocabulary.codec import to_record
+from lapwing.ledger.transaction import Transaction, state
+from lapwing.vocabulary.codec import canonical, to_record
 from lapwing.vocabulary.event import DiscreteLaplaceNoise
 from lapwing.vocabulary.guarantee import PrivacyUnit, PureDP
 
@@ -58,22 +56,47 @@ def request(population: str, key: str) -> Request:
 
 
 def with_populations(dsn: str, schema: str, number: int) -> Ledger:
-    """Make a ledger with so many populations, in one transaction: each alone follows the chain before it is made."""
+    """Make a ledger with so many populations, in one transaction: each with its chain, and a table."""
     ledger = create_ledger(PostgresDatabase(dsn, schema=schema), name="bench")
     unit, budget = PrivacyUnit(person_key="id"), PureDP(epsilon=Fraction(10**6))
     account = open_account(budget, segments=("everyone",), adjacency=unit.adjacency)
-    with ledger.store.writing("population") as book:
-        for name in range(number):
-            made = PopulationRecord(name=f"p{name}", unit=unit)
+    with ledger.chains.directory.store.writing("found") as book:
+        for place in range(number):
+            founding = book.append("founding", founds=f"p{place}").record
+            ledger.chains.make(book, founding)
+            made = PopulationRecord(name=f"p{place}", unit=unit)
             states = {"policy": to_record(made), "account": state((), account)}
-            book.append("population", population=made.name, by="custodian", **states)
-            decide_in(book, made.with_table("patients", 1), "custodian", "table", table="patients")
+            decided = {"policy": to_record(made.with_table("patients", 1)), "change": "table", "table": "patients"}
+            records = [("population", states), ("policy", decided)]
+            _write(book, founding, [{"kind": kind, **fields} for kind, fields in records])
     return ledger
+
+
+def _write(book: Transaction, founding: Record, records: list[Record]) -> None:
+    """Write the first entries of a chain that was just founded."""
+    number, population, before = founding["seq"], founding["founds"], genesis(name_of(book.ledger, founding))
+    for seq, record in enumerate(records, start=1):
+        said = {**record, "seq": seq, "by": "custodian", "at": founding["at"], "population": population}
+        body = canonical(said)
+        before = link(before, body)
+        book.do("insert into all_entries (chain, seq, body, hash) values (?, ?, ?, ?)", number, seq, body, before)
+    book.do("update chains set seq = ?, hash = ? where chain = ?", len(records), before, number)
+
+
+def among(dsn: str, schema: str, entries: int) -> None:
+    """Let the chains of all populations but the first and the last be longer: nobody follows them here."""
+    with psycopg.connect(dsn, autocommit=True) as server:
+        server.execute(f"""insert into {schema}.all_entries (chain, seq, body, hash)
+            select 2 + i % (select count(*) - 3 from {schema}.chains), 10 + i,
+                '{{"at":"2026-01-01T00:00:00+00:00","kind":"note","remark":"' || repeat('x', 300) || '"}}', 'x'
+            from generate_series(1, {entries}) as i""")  # noqa: S608 - our own words
+        server.execute(f"analyze {schema}.all_entries")
 
 
 def charge(dsn: str, schema: str, population: str, start: float) -> tuple[int, float]:
     """Charge one population for a while, in a process of its own; return how often, and the CPU seconds it took."""
-    ledger = open_ledger(PostgresDatabase(dsn, schema=schema))
+    whole = open_ledger(PostgresDatabase(dsn, schema=schema))
+    ledger = whole.of(population)
     ledger.questions.charge(request(population, f"warm {population} {time.time_ns()}"))
     time.sleep(max(0.0, start - time.time()))
     begun, made = time.process_time(), 0
@@ -112,70 +135,61 @@ def measure_processes(dsn: str) -> dict[str, float]:
 
 
 def measure_opening(dsn: str, folder: Path) -> dict[str, float]:
-    """Return CPU seconds of opening a ledger with so many populations, and the bytes of its checkpoint."""
+    """Return CPU seconds of opening one population of so many, and the bytes of the checkpoints."""
     found, rows = {}, []
     for number in POPULATIONS:
         schema, kept = f"opening{number}", folder / f"checked-{number}"
         ledger = with_populations(dsn, schema, number)
-        with ledger.store.writing("charge") as book:
+        with ledger.of("p0").store.writing("charge") as book:
             for i in range(EVERY):  # a checkpoint is worth while from here on
-                charge_in(book, request(f"p{i % number}", f"key {i}"))
+                charge_in(book, request("p0", f"key {i}"))
         ledger.close()
         database = PostgresDatabase(dsn, schema=schema)
-        open_ledger(database, checkpoints=CheckpointFile(kept, b"bench")).close()
         found[f"opening {number}"] = took = opening(database, kept)
-        size = kept.stat().st_size if kept.exists() else 0
+        size = sum(file.stat().st_size for file in folder.glob(f"checked-{number}*"))
         found[f"checkpoint {number}"] = size
         rows.append([f"{number:,} populations", f"{1e3 * took:.1f} ms", f"{size:,}"])
-    with_digests(
-        CheckpointFile(kept, b"bench"), 1_500_000
-    )  # as many as a million entries, half of them questions, have
+    among(dsn, schema, 1_000_000)
     found["opening 10000 of a million"] = took = opening(database, kept)
-    rows.append(["... and 1,000,000 entries", f"{1e3 * took:.1f} ms", f"{kept.stat().st_size:,}"])
-    table("Opening, with a checkpoint", ["", "CPU", "bytes of it"], rows)
+    rows.append(["... and 1,000,000 entries", f"{1e3 * took:.1f} ms", f"{size:,}"])
+    found["opening a small one"] = took = opening(database, kept, f"p{number - 1}")
+    rows.append(["... one with two entries", f"{1e3 * took:.1f} ms", ""])
+    table("Opening one population, with a checkpoint", ["", "CPU", "bytes of it"], rows)
     return found
 
 
-def opening(database: PostgresDatabase, kept: Path) -> float:
+def opening(database: PostgresDatabase, kept: Path, population: str = "p0") -> float:
     """Return the CPU seconds of the fastest of some openings, with a look at one population."""
     times = []
-    for _ in range(5):
+    for _ in range(6):  # the first writes the checkpoint
         begun = time.thread_time()  # the background check follows the chain beside it
         ledger = open_ledger(database, checkpoints=CheckpointFile(kept, b"bench"))
-        ledger.snapshot("p0", "ana")
+        ledger.snapshot(population, "ana")
         times.append(time.thread_time() - begun)
-        ledger.store.background.stop()
-        ledger.store.close()  # without a checkpoint of what there is
+        ledger.close()
     return min(times)
-
-
-def with_digests(file: CheckpointFile, number: int) -> None:
-    """Let a checkpoint have the digests of so many keys more; their entries are not there."""
-    checkpoint = file.read()
-    counts, packed = checkpoint.keys.packed()
-    counts, more = {**counts, "REQUEST": counts["REQUEST"] + number}, array("Q", range(number)).tobytes()
-    file.write(replace(checkpoint, keys=KeyDigests(file._secret, counts, more + packed)))  # noqa: SLF001 - that of its digests
 
 
 def measure_entries(dsn: str, binaries: Path, folder: Path) -> dict[str, float]:
     """Return the bytes of an entry, and seconds of an entry to follow the chain, to verify it and to dump it."""
-    ledger = with_populations(dsn, "entries", 10)
-    begun = time.process_time()
-    most = 500
-    with ledger.store.writing("charge") as book:
-        charges = [charge_in(book, request(f"p{i % 10}", f"key {i}")).seq for i in range(ENTRIES // 2)]
-    grouped = (time.process_time() - begun) / len(charges)
-    for i in range(0, len(charges), most):
-        ledger.questions.answer_many(dict.fromkeys(charges[i : i + most], ANSWER))
+    ledger, most, each = with_populations(dsn, "entries", 10), 500, ENTRIES // 20
+    begun, made = time.process_time(), dict[str, list[int]]()
+    for name in ledger.populations():
+        with ledger.of(name).store.writing("charge") as book:
+            made[name] = [charge_in(book, request(name, f"key {i}")).seq for i in range(each)]
+    grouped = (time.process_time() - begun) / (10 * each)
+    for name, charges in made.items():
+        for i in range(0, each, most):
+            ledger.of(name).questions.answer_many(dict.fromkeys(charges[i : i + most], ANSWER))
     ledger.close()
     with psycopg.connect(dsn, autocommit=True) as server:
-        server.execute("vacuum analyze entries.entries")
-        (size,) = server.execute("select pg_total_relation_size('entries.entries')").fetchone()
-        (body,) = server.execute("select avg(length(body)) from entries.entries").fetchone()
+        server.execute("vacuum analyze entries.all_entries")
+        (size,) = server.execute("select pg_total_relation_size('entries.all_entries')").fetchone()
+        (body,) = server.execute("select avg(length(body)) from entries.all_entries").fetchone()
     begun = time.process_time()
     ledger = open_ledger(PostgresDatabase(dsn, schema="entries"))
-    with ledger.store.reading() as book:
-        _ = book.last
+    for name in ledger.populations():
+        ledger.of(name).head()
     followed = (time.process_time() - begun) / ENTRIES
     begun = time.process_time()
     verify(ledger)

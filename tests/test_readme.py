@@ -78,7 +78,7 @@ def _typed(commands):
 
 def masked(text):
     """Return a text with its noise masked. What is promised stays: prices, verdicts, how far apart bounds are."""
-    text = re.sub(r"lapwing:[0-9a-f]{16}:(\d+):[0-9a-f]{64}", r"lapwing:...:\1:...", text)
+    text = re.sub(r"lapwing:[0-9a-f]{16}((?:/\d+)?:\d+):[0-9a-f]{64}", r"lapwing:...\1:...", text)
     text = re.sub(rf"^{NUMBER}(?= people, with)", "N", text, flags=re.MULTILINE)
     text = re.sub(rf"from ({NUMBER}) to ({NUMBER})", _width, text)
     text = re.sub(rf"{NUMBER} ± (\d+)(?![\d.])", r"value±\1", text)  # the margin of a count is known beforehand

@@ -246,7 +246,8 @@ class Session(AskingSession, Guests):
         on_close: Callable[[], None] = lambda: None,
         within: Lifetime | None = None,
     ) -> None:
-        self.population, self.ledger, self.analyst = population, ledger, named("analyst", analyst)
+        self.population, self.analyst = population, named("analyst", analyst)
+        self.ledger = ledger.of(population.name)
         self._tables, self._key, self._on_failure, self._on_close = tables, key, on_failure, on_close
         self._running = CancelGroup()
         self._pricing = Pricing()

@@ -164,7 +164,7 @@ def test_an_index_that_says_something_else_is_found_out(ledger) -> None:
     intend(ledger, 1, "a", "b")
     decide(ledger, 1, NO, YES)
     with ledger.store.writing("policy") as transaction:
-        transaction.do("update recalls set place = 1 - place")
+        transaction.do("update all_recalls set place = 1 - place")
     with pytest.raises(LedgerDamagedError, match="is not what was looked for"):
         intend(ledger, 3, "a")
     with pytest.raises(LedgerDamagedError, match="the index of the answers of batches"):

@@ -90,9 +90,9 @@ class TestCorrection:
         ledger.administration.add_table("school", "pupils")
         asked = request(population="school", tables=frozenset({"pupils"}))
         with pytest.raises(SuspendedError):
-            ledger.questions.charge(asked)
+            ledger.of("school").questions.charge(asked)
         ledger.administration.resume("school")
-        assert isinstance(ledger.questions.charge(asked), Charged)
+        assert isinstance(ledger.of("school").questions.charge(asked), Charged)
         verify(ledger)
 
     def test_every_table_gets_its_key(self, ledger) -> None:

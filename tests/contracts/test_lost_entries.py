@@ -70,14 +70,15 @@ class Clinic:
             dsn, schema = self.place.where
             with psycopg.connect(dsn) as database:
                 database.execute(f"set search_path = {schema}")
-                database.execute("alter table entries disable trigger all")
+                database.execute("set lapwing.chain = '1'")
+                database.execute("alter table all_entries disable trigger all")
                 (last,) = database.execute("select max(seq) from copied").fetchone()
                 database.execute("delete from entries where seq > %s", (last,))
                 moved = "update ledger set seq = entries.seq, hash = entries.hash from entries where entries.seq = %s"
                 database.execute(moved, (last,))
                 database.execute("delete from secrets")
                 database.execute("insert into secrets select * from copied_secrets")
-                database.execute("alter table entries enable trigger all")
+                database.execute("alter table all_entries enable trigger all")
         accept_rollback(self.place.database())
         return self.place.open()
 
@@ -88,6 +89,7 @@ class Clinic:
             dsn, schema = self.place.where
             with psycopg.connect(dsn) as database:
                 database.execute(f"set search_path = {schema}")
+                database.execute("set lapwing.chain = '1'")
                 database.execute("drop table if exists copied, copied_secrets")
                 database.execute("create table copied as select seq from entries")
                 database.execute("create table copied_secrets as select * from secrets")
@@ -377,7 +379,7 @@ class TestRefusals:
             assert (str(losses), losses.releases) == ("no entry is known to be lost", ())
 
     def test_where_nobody_knows_how_far_it_had_come_the_rest_is_named(self, lost) -> None:
-        (lost.place.where.parent / "ledger.head").write_bytes(b"damaged")
+        (lost.place.where.parent / "ledger.head.1").write_bytes(b"damaged")
         with lost.lose() as ledger:
             losses = find_losses(ledger, "clinic", [self.receipt])
             assert str(losses) == (

@@ -26,10 +26,11 @@ def busy(ledger) -> Ledger:
         ask(ledger, f"a{number}")
     for number in range(2):
         ask(ledger, f"b{number}", analyst="bob", epsilon="1/5")
-    ledger.reservations.open(opening())
-    intend_one(ledger, "s", number=1, key="q1", question="q1", sealed=SEED)
-    decide_one(ledger, "s", number=1, outcome=RoundOutcome.YES, answer="yes")
-    return ledger
+    clinic = ledger.of("clinic")
+    clinic.reservations.open(opening())
+    intend_one(clinic, "s", number=1, key="q1", question="q1", sealed=SEED)
+    decide_one(clinic, "s", number=1, outcome=RoundOutcome.YES, answer="yes")
+    return clinic
 
 
 class TestEntries:
@@ -109,4 +110,4 @@ class TestStreams:
         assert (found.asked, found.used, found.versions) == (known.asked, known.used, known.versions)
         assert found.in_flight is not None
         assert found.in_flight.number == 2
-        assert busy.reservations.all("other") == []
+        assert busy.of("other").reservations.all("other") == []

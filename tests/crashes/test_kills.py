@@ -2,6 +2,7 @@
 
 import time
 from contextlib import ExitStack
+from fractions import Fraction
 
 import pytest
 
@@ -20,7 +21,8 @@ from crashes.workload import (
     told,
 )
 from lapwing.vocabulary.errors import LedgerSchemaError, LedgerUnwritableError
-from ledger.clinic import Place
+from lapwing.vocabulary.guarantee import PureDP
+from ledger.clinic import PEOPLE, Place
 
 KILLED = -9
 
@@ -44,7 +46,7 @@ def test_whatever_was_released_before_a_kill_was_charged(place, point) -> None:
         with place.open() as ledger:
             recover(ledger, history)
             history.check(ledger)
-    assert len(history.releases) == 7 * 2 + 3 * 4  # of the acts that come after the first answer
+    assert len(history.releases) == 8 * 3 + 3 * 4  # of the acts that come after the first answer
 
 
 @pytest.mark.catalogue("L2")
@@ -52,7 +54,9 @@ def test_whatever_was_released_before_a_kill_was_charged(place, point) -> None:
 def test_a_kill_in_a_group_of_charges_and_answers_loses_nothing_that_was_told(place, point) -> None:
     """Whoever is killed takes down all who went through together; none of them was told anything."""
     history = History()
-    place.clinic(epsilon=100).close()
+    with place.clinic(epsilon=100) as ledger:
+        ledger.administration.create_population("school", unit=PEOPLE, budget=PureDP(epsilon=Fraction(100)))
+        ledger.administration.add_table("school", "patients")
     faults = [f"{act}.{point}:kill:{time}" for act in ("charge", "answer") for time in (1, 9, 24)]
     for turn, fault in enumerate(faults):
         with child(ask_together, place, fault, f"{turn}") as (process, pipe):

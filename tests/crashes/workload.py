@@ -38,6 +38,7 @@ class Release:
     key: str
     told: str
     cost: Fraction
+    population: str = "clinic"
 
 
 @contextmanager
@@ -72,14 +73,20 @@ def seeded_decision(sealed: bytes, question: str) -> RoundOutcome:
 def do_everything(pipe: Connection, place: Place, fault: str, turn: str) -> None:
     """Do everything that a ledger can do, and die on the way."""
     os.environ[VARIABLE] = fault
-    with place.open() as ledger:
-        if ledger.population("clinic").suspended:  # by a process that died after `accept_rollback`
-            ledger.administration.resume("clinic")
+    with place.open() as whole:
+        ledger = whole.of("clinic")
+        for name in whole.populations():
+            if ledger.population(name).suspended:  # by a process that died after `accept_rollback`
+                ledger.administration.resume(name)
         ledger.administration.create_population(f"p{turn}", unit=_unit(ledger), budget=PureDP(epsilon=Fraction(1)))
         ledger.administration.add_table(f"p{turn}", "patients")
         ledger.administration.advance_version("clinic", "visits")
+        if ledger.population(f"p{turn}").suspended:
+            ledger.administration.resume(f"p{turn}")
+        one_question(pipe, whole, f"{turn} other", f"p{turn}")
         for number in range(2):
             one_question(pipe, ledger, f"{turn} {number}")
+        whole.seal()
         lost = ledger.questions.charge(request(f"{turn} lost", epsilon=PRICE))
         ledger.questions.lose(lost.seq)
         name = f"s{turn}"
@@ -93,11 +100,12 @@ def do_everything(pipe: Connection, place: Place, fault: str, turn: str) -> None
         ledger.administration.accept_rollback(f"turn {turn}")
 
 
-def one_question(pipe: "Connection | OneAtATime", ledger: Ledger, key: str) -> None:
-    charged = ledger.questions.charge(request(key, epsilon=PRICE))
+def one_question(pipe: "Connection | OneAtATime", ledger: Ledger, key: str, population: str = "clinic") -> None:
+    ledger = ledger.of(population)
+    charged = ledger.questions.charge(request(key, epsilon=PRICE, population=population))
     if isinstance(charged, Charged):
         charged = ledger.questions.answer(charged.seq, f"noisy answer of process {os.getpid()}")
-    pipe.send(Release(key, charged.answer, PRICE))
+    pipe.send(Release(key, charged.answer, PRICE, population))
 
 
 def one_of_a_stream(pipe: Connection, ledger: Ledger, stream: str, number: int) -> None:
@@ -136,14 +144,14 @@ def _ask(pipe: "Connection | OneAtATime", ledger: Ledger, turn: str) -> None:
 
 
 def ask_together(pipe: Connection, place: Place, fault: str, turn: str) -> None:
-    """Ask in eight threads at once, so that their charges and answers go through in groups, and die on the way."""
+    """Ask about two populations in eight threads at once, so that charges and answers go through in groups, and die."""
     os.environ[VARIABLE] = fault
     telling = OneAtATime(pipe)
     with place.open() as ledger:
 
         def ask(thread: int) -> None:
             for number in range(4):
-                one_question(telling, ledger, f"{turn} {thread} {number}")
+                one_question(telling, ledger, f"{turn} {thread} {number}", ("clinic", "school")[thread % 4 == 0])
 
         threads = [threading.Thread(target=ask, args=(thread,)) for thread in range(8)]
         for thread in threads:
@@ -159,7 +167,7 @@ def ask_among_rivals(pipe: Connection, place: Place, fault: str, all_: Any, turn
         asking = [threading.Thread(target=_ask, args=(telling, ledger, f"{turn} {i}")) for i in range(4)]
         for thread in asking:
             thread.start()
-        while not ledger.store._rivals.are_busy:
+        while not ledger.of("clinic").store._rivals.are_busy:
             time.sleep(0.001)
         all_.wait(60)
         os.environ[VARIABLE] = fault
@@ -202,35 +210,42 @@ class History:
     def check(self, ledger: Ledger) -> None:
         """Charged is at least released, each key leads to what was told, and the ledger is sound."""
         verify(ledger)
-        released = sum((release.cost for release in self.releases.values()), Fraction(0))
-        assert spent(ledger) >= released, f"{released} was released and {spent(ledger)} charged"
-        account = ledger.account("clinic").filters["everyone"]
+        for population in {release.population for release in self.releases.values()}:
+            self._check(ledger.of(population), population)
+        verify(ledger, [ledger.seal()])
+
+    def _check(self, ledger: Ledger, population: str) -> None:
+        releases = {key: release for key, release in self.releases.items() if release.population == population}
+        released, charged = sum((one.cost for one in releases.values()), Fraction(0)), spent(ledger, population)
+        assert charged >= released, f"{released} was released and {charged} charged"
+        before = ledger.account(population)
+        account = before.filters["everyone"]
         assert account.spent + account.reserved <= account.epsilon
-        before = ledger.account("clinic")
-        for key, release in self.releases.items():
-            assert self._again(ledger, key) == release.told
-        assert ledger.account("clinic") == before
+        for key, release in releases.items():
+            assert self._again(ledger, key, population) == release.told
+        assert ledger.account(population) == before
 
     @staticmethod
-    def _again(ledger: Ledger, key: str) -> str | None:
+    def _again(ledger: Ledger, key: str, population: str) -> str | None:
         stream, _, number = key.partition(" ")
         if stream[0] in "sf":
             decided = intend_one(ledger, stream, number=99, key=key, question=f"q{number}", sealed=SEED)
             assert isinstance(decided, Decision), key
             return decided.answer
-        stored = ledger.questions.charge(request(key, epsilon=PRICE))
+        stored = ledger.questions.charge(request(key, epsilon=PRICE, population=population))
         assert not isinstance(stored, Charged), key
         return stored.answer
 
 
 def recover(ledger: Ledger, history: History) -> None:
     """What the next process does: questions without an answer are lost, streams go on with the same seed."""
-    for left in ledger.questions.unsettled():
-        assert left.key not in history.releases
-        ledger.questions.lose(left.seq)
-    for intent in ledger.reservations.unsettled():
-        assert intent.key not in history.releases
-        decide(ledger, intent)
+    for one in map(ledger.of, ledger.populations()):
+        for left in one.questions.unsettled():
+            assert left.key not in history.releases
+            one.questions.lose(left.seq)
+        for intent in one.reservations.unsettled():
+            assert intent.key not in history.releases
+            decide(one, intent)
 
 
 def _unit(ledger: Ledger) -> Any:

@@ -21,7 +21,7 @@ from lapwing.ledger.questions import Released
 from lapwing.ledger.reservation_states import RoundOutcome
 from lapwing.vocabulary.errors import LapwingError, LedgerError
 from lapwing.vocabulary.guarantee import PureDP
-from ledger.clinic import SEED, Place, ask, decide_one, intend_one, opening, request
+from ledger.clinic import PEOPLE, SEED, Place, ask, decide_one, intend_one, opening, request
 from postgres_server import where_there_is_room
 
 SEEDS = (1, 2, 3)
@@ -48,10 +48,19 @@ class Kept:
     left_to_ana: Fraction
 
     @staticmethod
-    def of(folder: Path, *, questions: int = 3, closed: bool = False, checked: bool = False) -> "Kept":
-        """Make a small ledger, with a checkpoint or not; as a crash leaves it, with its log, or closed in order."""
+    def of(folder: Path, *, questions: int = 3, closed: bool = False, checked: bool = False, beside: int = 0) -> "Kept":
+        """Make a small ledger, with a checkpoint or not; as a crash leaves it, with its log, or closed in order.
+
+        `beside` it there is another population, which was asked so often.
+        """
         folder.mkdir()
-        ledger = Place.in_file(folder / LEDGER, driver=_narrow).clinic()
+        whole = Place.in_file(folder / LEDGER, driver=_narrow).clinic()
+        if beside:
+            whole.administration.create_population("other", unit=PEOPLE, budget=PureDP(epsilon=Fraction(9)))
+            whole.administration.add_table("other", "patients")
+        for number in range(beside):
+            ask(whole, f"k{number}", population="other", epsilon="1/20")
+        ledger = whole.of("clinic")
         ledger.administration.set_allowance("clinic", "ana", PureDP(epsilon=Fraction(9, 10)))
         ledger.reservations.open(opening(yeses=2, price="1/100"))
         answers = {}
@@ -95,7 +104,8 @@ class Kept:
         for name, content in files.items():
             (folder / name).write_bytes(content)
         try:
-            with open_ledger(folder / LEDGER, checkpoints=CheckpointFile(folder / CHECKED, KEY)) as ledger:
+            with open_ledger(folder / LEDGER, checkpoints=CheckpointFile(folder / CHECKED, KEY)) as whole:
+                ledger = whole.of("clinic")
                 self._require_told(ledger)
                 if ledger.store.background is not None:
                     ledger.store.background.wait()

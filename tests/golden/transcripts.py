@@ -23,7 +23,7 @@ from lapwing.noise import laws, randomness
 from lapwing.noise.randomness import SYSTEM
 
 KEPT = Path(__file__).with_name("transcripts.json")
-_RECEIPT = re.compile(r"lapwing:[0-9a-f]+:\d+:[0-9a-f]{64}")
+_RECEIPT = re.compile(r"lapwing:[0-9a-f]+(?:/\d+)?:\d+:[0-9a-f]{64}")
 _LAST_DIGITS = re.compile(r"\b\d+\.\d{13,}\b")  # processors round otherwise
 
 SETTINGS = """

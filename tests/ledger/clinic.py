@@ -1,5 +1,6 @@
 """A small clinic for tests of the ledger: one population, two tables, and short words for what is done with it."""
 
+import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -10,7 +11,7 @@ from typing import Any
 import psycopg
 
 from lapwing.accounting.filters.charge import Reservation, SingleRelease
-from lapwing.ledger.database import Database
+from lapwing.ledger.database import SQLITE_VIEWS, Database
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
 from lapwing.ledger.postgres import PostgresDatabase
 from lapwing.ledger.questions import Charged, Released, Request
@@ -72,6 +73,34 @@ class Place:
         return ledger
 
 
+CHAIN = 1
+"""The chain of the clinic: the first population of its ledger."""
+_WRITABLE = (
+    """create temp trigger entries_insert instead of insert on entries begin insert into all_entries (chain, seq, body,
+       hash) values ({0}, coalesce(new.seq, (select max(seq) + 1 from all_entries where chain = {0})), new.body,
+       new.hash); end""",
+    """create temp trigger entries_update instead of update on entries begin update all_entries set seq = new.seq,
+       body = new.body, hash = new.hash where chain = {0} and seq = old.seq; end""",
+    """create temp trigger entries_delete instead of delete on entries begin
+       delete from all_entries where chain = {0} and seq = old.seq; end""",
+    """create temp trigger ledger_update instead of update on ledger begin update chains set name = new.name,
+       version = new.version, seq = new.seq, hash = new.hash where chain = {0}; end""",
+    "create temp trigger ledger_delete instead of delete on ledger begin delete from chains where chain = {0}; end",
+    """create temp trigger recalls_update instead of update on recalls begin update all_recalls set digest = new.digest,
+       seq = new.seq, place = new.place where chain = {0} and digest = old.digest and seq = old.seq; end""",
+    """create temp trigger recalls_delete instead of delete on recalls begin
+       delete from all_recalls where chain = {0} and digest = old.digest and seq = old.seq; end""",
+)
+
+
+def raw(path: Path | str, *, chain: int = CHAIN, **settings: Any) -> sqlite3.Connection:
+    """Open the file of a ledger behind its back; the chain of the clinic can be read, and written to."""
+    connection = sqlite3.connect(path, **settings)
+    for statement in (*SQLITE_VIEWS, *_WRITABLE):
+        connection.execute(statement.format(chain))
+    return connection
+
+
 REQUEST = Request(
     population="clinic",
     analyst="ana",
@@ -94,6 +123,7 @@ def request(key: str = "k", *, question: str | None = None, epsilon: object = "1
 
 def ask(ledger: Ledger, key: str = "k", answer: str = "42", **changed) -> Released:
     """The way of a question: charge, (read data,) answer."""
+    ledger = ledger.of(changed.get("population", "clinic"))
     charged = ledger.questions.charge(request(key, **changed))
     return ledger.questions.answer(charged.seq, answer) if isinstance(charged, Charged) else charged
 
@@ -122,6 +152,7 @@ def opening(
 
 def intend_one(ledger: Ledger, stream: str, *, question: str, sealed: bytes = SEED, **asked) -> Intent | Decision:
     """Ask a stream one question; return what it has decided about it before, if it has."""
+    ledger = ledger.of(asked.pop("population", "clinic"))
     intent, known = ledger.streams.intend(stream, questions=[question], sealed=sealed, **asked)
     return known[question] if intent is None else intent
 
@@ -149,8 +180,8 @@ def empty_index(dsn: str, schema: str, name: str) -> None:
     with psycopg.connect(dsn) as database:
         database.execute(f"set search_path = {schema}")
         (definition,) = database.execute("select pg_get_indexdef(to_regclass(%s))", (name,)).fetchone()
-        database.execute("create table empty_entries (like entries including generated)")
-        twin = definition.replace(f" {schema}.entries ", " empty_entries ")
+        database.execute("create table empty_entries (like all_entries including generated)")
+        twin = definition.replace(f" {schema}.all_entries ", " empty_entries ")
         database.execute(twin.replace(f"INDEX {name} ", "INDEX empty_one "))
         database.execute(_SWAP.format(f"'{name}'::regclass", "'empty_one'::regclass"))
         database.execute("drop table empty_entries")

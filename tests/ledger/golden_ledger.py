@@ -15,6 +15,7 @@ import lapwing as lw
 from lapwing.accounting.filters.charge import DeltaShares
 from lapwing.ledger.export import export_json
 from lapwing.ledger.ledger import Ledger, create_ledger
+from lapwing.ledger.moving import move_away, move_here
 from lapwing.queries.catalogue.population import Segment
 from lapwing.session import Session
 from lapwing.vocabulary.errors import LapwingError
@@ -40,7 +41,18 @@ def fill(ledger: Ledger) -> None:
     _streams(ledger)
     _request(ledger)
     _rounds(ledger)
+    _move(ledger)
     ledger.administration.accept_rollback("an older copy was restored", by="cleo")
+
+
+def _move(ledger: Ledger) -> None:
+    """Let a population come from another ledger, and another one go."""
+    with TemporaryDirectory() as folder, create_ledger(Path(folder) / "ledger.db", name="beef") as elsewhere:
+        for come, go, name in ((elsewhere, ledger, "come"), (ledger, elsewhere, "gone")):
+            _ask(come, name, PureDP(epsilon=Fraction(10)))
+            come.administration.suspend(name)
+            move_away(come, name, go.name, Path(folder) / name)
+        move_here(ledger, Path(folder) / "come")
 
 
 def _door(ledger: Ledger, name: str, number: int | None = 1000, analyst: str = "ana") -> Session:

@@ -4,7 +4,6 @@ The background check sees nothing here: what is refused is refused before it has
 """
 
 import os
-import sqlite3
 from array import array
 from contextlib import closing
 from dataclasses import replace
@@ -12,8 +11,8 @@ from fractions import Fraction
 
 import pytest
 
+from lapwing.ledger import chain as chain_module
 from lapwing.ledger import checkpoint as checkpoint_module
-from lapwing.ledger import ledger as ledger_module
 from lapwing.ledger.background_check import BackgroundCheck
 from lapwing.ledger.checkpoint import CheckpointFile
 from lapwing.ledger.entries import Lookup, link
@@ -22,8 +21,8 @@ from lapwing.ledger.ledger import open_ledger
 from lapwing.ledger.replay import verify
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerRolledBackError
 from lapwing.vocabulary.event import PureRelease
-from lapwing.vocabulary.guarantee import PrivacyUnit, PureDP
-from ledger.clinic import PEOPLE, Place, ask, intend_one, opening, spent
+from lapwing.vocabulary.guarantee import PureDP
+from ledger.clinic import CHAIN, PEOPLE, Place, ask, intend_one, opening, raw, spent
 
 KEY = bytes(range(32))
 
@@ -31,7 +30,7 @@ KEY = bytes(range(32))
 @pytest.fixture
 def place(quick_path, monkeypatch) -> Place:
     monkeypatch.setattr(BackgroundCheck, "_run", lambda self: self._stopping.wait())
-    monkeypatch.setattr(ledger_module, "EVERY", 1)
+    monkeypatch.setattr(chain_module, "EVERY", 1)
     place = Place.in_file(quick_path / "ledger.db")
     with place.clinic() as ledger:
         for number in range(5):
@@ -51,8 +50,8 @@ def opened(place: Place, key: bytes = KEY):
 def followed(place: Place, monkeypatch, key: bytes = KEY) -> bool:
     """Open a ledger, and say whether all of it was checked."""
     looked = []
-    look = ledger_module.Ledger._look_around
-    monkeypatch.setattr(ledger_module.Ledger, "_look_around", lambda self: looked.append(look(self)))
+    look = chain_module.Chain._look_around
+    monkeypatch.setattr(chain_module.Chain, "_look_around", lambda self: looked.append(look(self)))
     opened(place, key).close()
     return bool(looked)
 
@@ -64,7 +63,7 @@ def test_what_was_checked_is_not_checked_again(place, monkeypatch) -> None:
         ask(ledger, "later")
         assert spent(ledger) == Fraction(5, 100) + Fraction(1, 10) + Fraction(1, 10)
         verify(ledger)
-    kept = checkpoints(place).read()
+    kept = checkpoints(place).chain(CHAIN).read()
     assert kept.receipt.seq == 16
     assert kept.latest[Lookup.STREAM, ("s",)] == 14
     assert not followed(place, monkeypatch)
@@ -86,14 +85,14 @@ def test_what_was_checked_is_not_checked_again(place, monkeypatch) -> None:
 )
 def test_what_cannot_be_believed_costs_time_and_nothing_else(place, monkeypatch, spoil) -> None:
     opened(place).close()
-    file = place.where.with_name("ledger.checked")
+    file = checkpoints(place).chain(CHAIN).path
     match spoil:
         case "missing":
             file.unlink()
         case "altered":
             file.write_bytes(replaced(file.read_bytes(), b'"STREAM":[["s"],[14]]', b'"STREAM":[["s"],[12]]'))
         case "other states":
-            states, content = checkpoints(place).read().states, file.read_bytes()
+            states, content = checkpoints(place).chain(CHAIN).read().states, file.read_bytes()
             (packed,) = {states.packed({})[1]}
             assert content.endswith(packed)
             last = states.get((Lookup.ACCOUNT, ("clinic",)))
@@ -104,7 +103,7 @@ def test_what_cannot_be_believed_costs_time_and_nothing_else(place, monkeypatch,
         case "fewer states":
             file.write_bytes(file.read_bytes()[:-48])
         case "other digests":
-            content, size = file.read_bytes(), len(checkpoints(place).read().states.packed({})[1])
+            content, size = file.read_bytes(), len(checkpoints(place).chain(CHAIN).read().states.packed({})[1])
             file.write_bytes(content[: -size - 1] + bytes([content[-size - 1] ^ 1]) + content[-size:])
         case "empty":
             file.write_bytes(b"")
@@ -121,7 +120,7 @@ def test_what_cannot_be_believed_costs_time_and_nothing_else(place, monkeypatch,
 def test_a_checkpoint_of_twenty_mebibytes_is_believed(place, monkeypatch) -> None:
     """As large as that of 900,000 questions; what is larger than the largest is not, and costs time."""
     opened(place).close()
-    file = checkpoints(place)
+    file = checkpoints(place).chain(CHAIN)
     kept = file.read()
     counts, packed = kept.keys.packed()
     many = array("Q", range(20 << 17))
@@ -140,7 +139,7 @@ def replaced(content: bytes, old: bytes, new: bytes) -> bytes:
 
 def test_it_may_be_read_by_its_owner_only(place) -> None:
     opened(place).close()
-    assert place.where.with_name("ledger.checked").stat().st_mode & 0o777 == 0o600
+    assert checkpoints(place).chain(CHAIN).path.stat().st_mode & 0o777 == 0o600
 
 
 def test_an_older_ledger_is_refused_all_the_same(place) -> None:
@@ -156,9 +155,9 @@ def test_an_older_ledger_is_refused_all_the_same(place) -> None:
 
 def test_a_checkpoint_of_another_ledger_is_not_believed(place, monkeypatch) -> None:
     opened(place).close()
-    kept = checkpoints(place).read()
+    kept = checkpoints(place).chain(CHAIN).read()
     for receipt in (replace(kept.receipt, ledger="other"), replace(kept.receipt, hash="00" * 32)):
-        checkpoints(place).write(replace_receipt(kept, receipt))
+        checkpoints(place).chain(CHAIN).write(replace_receipt(kept, receipt))
         assert followed(place, monkeypatch)
 
 
@@ -168,7 +167,7 @@ def replace_receipt(kept, receipt):
 
 def damaged(place: Place, statement: str, *values) -> None:
     """Change the file behind the back of its triggers."""
-    with closing(sqlite3.connect(place.where)) as database, database:
+    with closing(raw(place.where)) as database, database:
         for trigger in ("changed", "deleted"):
             database.execute(f"drop trigger entries_are_never_{trigger}")
         database.execute(statement, values)
@@ -178,7 +177,7 @@ def damaged(place: Place, statement: str, *values) -> None:
 @pytest.mark.parametrize("kind", ["account", "policy"])
 def test_a_state_before_the_checkpoint_that_was_changed_is_refused_when_it_is_read(place, kind) -> None:
     opened(place).close()
-    last = checkpoints(place).read().states.get((Lookup[kind.upper()], ("clinic",))).seq
+    last = checkpoints(place).chain(CHAIN).read().states.get((Lookup[kind.upper()], ("clinic",))).seq
     damaged(place, "update entries set body = replace(body, 'clinic', 'klinik') where seq = ?", last)
     with opened(place) as ledger, pytest.raises(LedgerDamagedError):
         ledger.account("clinic")
@@ -186,7 +185,7 @@ def test_a_state_before_the_checkpoint_that_was_changed_is_refused_when_it_is_re
 
 def test_an_account_before_the_checkpoint_that_gives_budget_back_is_refused(place) -> None:
     opened(place).close()
-    last = checkpoints(place).read().states.get((Lookup.ACCOUNT, ("clinic",))).seq
+    last = checkpoints(place).chain(CHAIN).read().states.get((Lookup.ACCOUNT, ("clinic",))).seq
     damaged(
         place, """update entries set body = replace(body, '"spent":"3/20"', '"spent":"0/20"') where seq = ?""", last
     )
@@ -197,7 +196,7 @@ def test_an_account_before_the_checkpoint_that_gives_budget_back_is_refused(plac
 def test_a_state_that_an_index_has_lost_is_missed(place) -> None:
     """The newest account is there, but nothing finds it: the older one, which has spent less, is not believed."""
     opened(place).close()
-    with closing(sqlite3.connect(place.where)) as database, database:
+    with closing(raw(place.where)) as database, database:
         database.execute("pragma writable_schema = on")
         database.execute(
             "update sqlite_schema set sql = replace(sql, 'is not null', 'is not null and seq < 7')"
@@ -205,7 +204,7 @@ def test_a_state_that_an_index_has_lost_is_missed(place) -> None:
         )
         database.execute("pragma writable_schema = off")
     database.close()
-    with closing(sqlite3.connect(place.where)) as database, database:
+    with closing(raw(place.where)) as database, database:
         database.execute("reindex entries_account")
         database.execute("pragma writable_schema = on")
         database.execute(
@@ -218,7 +217,7 @@ def test_a_state_that_an_index_has_lost_is_missed(place) -> None:
 
 def forge(place: Place, seq: int, old: str, new: str) -> None:
     """Change an entry and give it the hash that it then must have: it hangs on the one before it, and none on it."""
-    with closing(sqlite3.connect(place.where)) as database, database:
+    with closing(raw(place.where)) as database, database:
         (body,) = database.execute("select body from entries where seq = ?", (seq,)).fetchone()
         (before,) = database.execute("select hash from entries where seq = ?", (seq - 1,)).fetchone()
     database.close()
@@ -228,13 +227,18 @@ def forge(place: Place, seq: int, old: str, new: str) -> None:
 
 
 def followed_by_others(place: Place, lookup: Lookup = Lookup.ACCOUNT) -> int:
-    """Let entries that change no state of the clinic come after its last one, and check up to them."""
+    """Let an entry that changes no state of the clinic come after its last one, and check up to it."""
     opened(place).close()
-    last: int = checkpoints(place).read().states.get((lookup, ("clinic",))).seq
-    with opened(place) as ledger:
-        ledger.administration.create_population("other", unit=PrivacyUnit(person_key="id"), budget=PureDP(epsilon=1))
-    opened(place).close()
+    last: int = checkpoints(place).chain(CHAIN).read().states.get((lookup, ("clinic",))).seq
+    grow(place)
     return last
+
+
+def grow(place: Place) -> None:
+    """Let an entry come that changes no state, and check up to it."""
+    with opened(place) as ledger, ledger.store.writing("policy") as transaction:
+        transaction.append("note", remark="the ledger grows")
+    opened(place).close()
 
 
 def test_an_account_with_a_new_hash_of_its_own_gives_nothing_back(place) -> None:
@@ -282,22 +286,22 @@ def test_a_policy_with_a_new_hash_of_its_own_allows_nothing(place) -> None:
 
 def test_a_population_that_an_index_has_lost_is_missed(place) -> None:
     opened(place).close()
-    with closing(sqlite3.connect(place.where)) as database, database:
+    with closing(raw(place.where)) as database, database:
         database.execute("pragma writable_schema = on")
-        changed = "update sqlite_schema set sql = replace(sql, ?, ?) where name = 'entries_population'"
-        database.execute(changed, ("'population'", "'nobody'"))
+        changed = "update sqlite_schema set sql = replace(sql, ?, ?) where name = 'entries_founds'"
+        database.execute(changed, ("'founds'", "'nobody'"))
     database.close()
-    with closing(sqlite3.connect(place.where)) as database, database:
-        database.execute("reindex entries_population")
+    with closing(raw(place.where)) as database, database:
+        database.execute("reindex entries_founds")
         database.execute("pragma writable_schema = on")
-        database.execute(changed, ("'nobody'", "'population'"))
+        database.execute(changed, ("'nobody'", "'founds'"))
     database.close()
     with opened(place) as ledger:
         for act in (
             ledger.populations,
             lambda: ledger.administration.create_population("clinic", unit=PEOPLE, budget=PureDP(epsilon=1)),
         ):
-            with pytest.raises(LedgerDamagedError, match="which an index does not find"):
+            with pytest.raises(LedgerDamagedError, match="an index of the database is damaged"):
                 act()
 
 
@@ -305,9 +309,7 @@ def test_a_stream_with_other_terms_and_a_new_hash_of_its_own_is_not_gone_on_with
     first = followed_by_others(place)
     with opened(place) as ledger:
         intend_one(ledger, "s", number=1, key="q", question="?", sealed=b"seed")
-    with opened(place) as ledger:  # nobody looks at the stream here, and the next checkpoint knows its opening
-        ledger.administration.create_population("third", unit=PrivacyUnit(person_key="id"), budget=PureDP(epsilon=1))
-    opened(place).close()
+    grow(place)  # nobody looks at the stream here, and the next checkpoint knows its opening
     forge(place, first, '"units":', '"units":1')
     with pytest.raises(LedgerDamagedError, match="does not follow from the chain"):
         opened(place)

@@ -11,7 +11,7 @@ from typing import ClassVar
 import pytest
 
 from fuzz.damage import HEAD, LEDGER, LOG, Kept, flipped
-from lapwing.ledger.entries import Entry, HeadFile, Receipt, genesis, link, recall_digest
+from lapwing.ledger.entries import Entry, HeadFile, Receipt, chain_name, genesis, link, of_chain, recall_digest
 from lapwing.ledger.export import check_export, export_json
 from lapwing.ledger.replay import verify
 from lapwing.ledger.reservation_states import RoundOutcome
@@ -23,7 +23,9 @@ from lapwing.vocabulary.errors import (
     ParameterError,
 )
 from lapwing.vocabulary.guarantee import PureDP
-from ledger.clinic import SEED, Place, ask, decide_one, intend_one, opening, request
+from ledger.clinic import CHAIN, SEED, Place, ask, decide_one, intend_one, opening, raw, request
+
+CLINIC = chain_name("2f1c", CHAIN)
 
 
 @pytest.fixture
@@ -49,12 +51,12 @@ def file(quick_path):
 
 
 def head_of(path) -> HeadFile:
-    return HeadFile(path.with_name("ledger.head"))
+    return HeadFile(of_chain(path.with_name("ledger.head"), CHAIN))
 
 
 def edit(path, *statements: str) -> None:
     """Change the file behind the ledger's back."""
-    with closing(sqlite3.connect(path)) as connection:
+    with closing(raw(path)) as connection:
         connection.executescript(
             "drop trigger entries_are_never_changed; drop trigger entries_are_never_deleted;"
             "drop index entries_request; drop index entries_settles;" + "".join(statements)
@@ -62,23 +64,23 @@ def edit(path, *statements: str) -> None:
 
 
 def entries(path) -> list[Entry]:
-    with closing(sqlite3.connect(path)) as connection:
+    with closing(raw(path)) as connection:
         return [Entry(*row) for row in connection.execute("select seq, body, hash from entries order by seq")]
 
 
 def forge(path, records: list[dict]) -> None:
     """Write another history and hash it right: what someone does who knows how the ledger works."""
-    before, rows = genesis("2f1c"), []
+    before, rows = genesis(CLINIC), []
     for record in records:
         body = json.dumps(record, sort_keys=True, separators=(",", ":"))
         before = link(before, body)
         rows.append((record["seq"], body, before))
     edit(path, "delete from entries;")
-    with closing(sqlite3.connect(path)) as connection:
+    with closing(raw(path)) as connection:
         connection.executemany("insert into entries (seq, body, hash) values (?, ?, ?)", rows)
         connection.execute("update ledger set seq = ?, hash = ?", (rows[-1][0], before))
         connection.commit()
-    head_of(path).accept(Receipt(ledger="2f1c", seq=rows[-1][0], hash=before.hex()))
+    head_of(path).accept(Receipt(ledger=CLINIC, seq=rows[-1][0], hash=before.hex()))
 
 
 def test_verify_looks_into_the_structures_of_the_database(file, monkeypatch) -> None:
@@ -131,11 +133,11 @@ class TestRows:
 
     def test_a_ledger_without_its_name_is_refused(self, file) -> None:
         edit(file, "delete from ledger;")
-        with pytest.raises(LedgerDamagedError, match="names the ledger is missing"):
+        with pytest.raises(LedgerDamagedError, match="the row of the chain of population 'clinic' is missing"):
             Place.in_file(file).open()
 
     def test_the_database_itself_refuses_to_change_or_delete_entries(self, file) -> None:
-        with closing(sqlite3.connect(file)) as connection:
+        with closing(raw(file)) as connection:
             for statement in ("update entries set body = '{}'", "delete from entries"):
                 with pytest.raises(sqlite3.IntegrityError, match="never"):
                     connection.execute(statement)
@@ -147,7 +149,7 @@ class TestRows:
         record = {**entries(file)[4].record, "seq": 22}
         record["account"]["after"]["filters"]["everyone"]["spent"] = cost
         edit(file)
-        with closing(sqlite3.connect(file)) as connection, connection:
+        with closing(raw(file)) as connection, connection:
             connection.execute("insert into entries (body, hash) values (?, x'00')", (json.dumps(record),))
         with pytest.raises(LedgerDamagedError):
             Place.in_file(file).open()
@@ -203,6 +205,14 @@ class TestEveryByte:
             files = kept.damaged(LEDGER, flipped(content, at, 1 << at % 8))
             refused += not kept.tried(files, quick_path / "damaged")
         assert len(places) / PARTS * 0.5 < refused < len(places) / PARTS
+
+    @pytest.mark.catalogue("L6")
+    def test_a_flipped_bit_in_a_chain_that_is_a_small_part_of_the_file_gives_nothing_back(self, quick_path) -> None:
+        """SQLite does not check all pages then: what is looked up in the chain is compared with its entries."""
+        kept = Kept.of(quick_path / "kept", questions=1, closed=True, beside=12)
+        content = kept.files[LEDGER]
+        for at in range(0, len(content), 61):
+            kept.tried(kept.damaged(LEDGER, flipped(content, at, 1 << at % 8)), quick_path / "damaged")
 
     def test_a_flipped_bit_in_the_log_gives_nothing_back(self, quick_path) -> None:
         kept = Kept.of(quick_path / "kept", questions=1)
@@ -278,7 +288,7 @@ class TestBackups:
 
     def test_no_new_ledger_is_made_where_one_was_lost(self, file) -> None:
         file.unlink()
-        with pytest.raises(LedgerUnwritableError, match="names ledger 2f1c, which had come to entry 21"):
+        with pytest.raises(LedgerUnwritableError, match="names ledger 2f1c, which had come to entry 1"):
             Place.in_file(file).create("new")
         assert not file.exists()
 
@@ -301,9 +311,9 @@ class TestBackups:
         with Place.in_file(file).open() as ledger:
             receipt, before = ask(ledger, "after the backup").receipt, head_of(file).path.read_bytes()
         shutil.copy(backup, file)
-        with closing(sqlite3.connect(backup)) as old, old:
+        with closing(raw(backup)) as old, old:
             (seq, hash_) = old.execute("select seq, hash from ledger").fetchone()
-        head_of(file).accept(Receipt(ledger="2f1c", seq=seq, hash=hash_.hex()))
+        head_of(file).accept(Receipt(ledger=CLINIC, seq=seq, hash=hash_.hex()))
         with Place.in_file(file).open() as ledger:
             for i in range(3):
                 ask(ledger, f"other {i}", epsilon="1/100")
@@ -401,10 +411,9 @@ class TestForgers:
         records = [entry.record for entry in entries(file)]
         change(records[seq - 1])
         forge(file, records)
-        with Place.in_file(file).open() as ledger:
-            with pytest.raises(LedgerDamagedError) as found:
-                verify(ledger)
-            assert found.value.seq == seq
+        with pytest.raises(LedgerDamagedError) as found, Place.in_file(file).open() as ledger:
+            verify(ledger)  # a key that stands twice is seen at the door, by its index
+        assert found.value.seq == seq
 
     def test_no_note_brings_back_an_old_account(self, file) -> None:
         records = [entry.record for entry in entries(file)]

@@ -85,12 +85,12 @@ INDEXES = {
     "entries_recall": "is found nowhere",
     "entries_settles": "is found nowhere",
     "entries_stream": "is found nowhere",
+    "entries_founds": "is found nowhere",
     "entries_population": "is in a list of 1, of which 0 are found",
     "entries_question": "is in a list of 1, of which 0 are found",
     "entries_asked": "is in a list of 2, of which 0 are found",
     "entries_budget_request": "is in a list of 1, of which 0 are found",
-    "entries_about": "is in a list of 14, of which 0 are found",
-    "entries_caused": "is in a list of [0-9]+, of which 0 are found",
+    "entries_caused": "is in a list of [0-9]+, of which 0 are found|entry 1 of the ledger is missing",
 }
 
 
@@ -122,16 +122,18 @@ class TestIndexes:
         place.open().close()
         with psycopg.connect(database) as admin:
             found = admin.execute(
-                "select indexname from pg_indexes where schemaname = 'lapwing' and tablename = 'entries'"
+                "select indexname from pg_indexes where schemaname = 'lapwing' and tablename = 'all_entries'"
             )
-            assert {name for (name,) in found} == {*INDEXES, "entries_pkey"}
+            assert {name for (name,) in found} == {*INDEXES, "all_entries_pkey"}
 
     @pytest.mark.parametrize("index", INDEXES)
     def test_one_that_lost_its_entries_is_found_out(self, place, ledger, database, index) -> None:
-        if index == "entries_about":  # of few entries a list is made without it
+        if index in {"entries_question", "entries_caused"}:  # of few entries a list is made without them
             with ledger.store.writing("policy") as transaction:
                 for _ in range(2000):
-                    transaction.append("note", population="other", remark="of others")
+                    transaction.append("note", analyst="other", stream="other", remark="of others")
+            with psycopg.connect(database) as admin:
+                admin.execute("analyze lapwing.all_entries")
         empty_index(database, "lapwing", index)
         self.refused(place, ledger, INDEXES[index])
 
@@ -143,7 +145,7 @@ class TestIndexes:
         self.refused(place, ledger, "is found at entry 6: an index")
 
     def test_a_record_that_says_something_else_than_its_text_is_found_out(self, place, ledger, database) -> None:
-        behind_its_back(database, "alter table entries alter column record drop expression")
+        behind_its_back(database, "alter table all_entries alter column record drop expression")
         behind_its_back(
             database, "update entries set record = jsonb_set(record, '{request}', '\"other\"') where seq = 6"
         )
@@ -187,24 +189,24 @@ class TestSchema:
     def test_a_newer_ledger_is_refused(self, place, database) -> None:
         place.clinic().close()
         with psycopg.connect(database) as admin:
-            admin.execute("update lapwing.ledger set version = version + 1")
+            admin.execute("update lapwing.chains set version = version + 1")
         with pytest.raises(LedgerSchemaError, match="format 2"):
             place.open()
 
     def test_entries_are_never_changed_deleted_or_truncated(self, place, database) -> None:
         place.clinic().close()
         with psycopg.connect(database, autocommit=True) as admin:
-            for statement in ("update entries set body = '{}'", "delete from entries", "truncate entries"):
+            for statement in ("update entries set body = '{}'", "delete from entries", "truncate all_entries"):
                 with pytest.raises(psycopg.errors.RaiseException, match="never changed"):
-                    admin.execute("set search_path = lapwing;" + statement)
+                    admin.execute("set search_path = lapwing; set lapwing.chain = '1';" + statement)
 
     @pytest.mark.catalogue("L9")
     def test_an_edited_entry_is_named(self, place, database) -> None:
         with place.clinic() as ledger:
             ask(ledger)
         with psycopg.connect(database) as admin:
-            admin.execute("set search_path = lapwing")
-            admin.execute("alter table entries disable trigger all")
+            admin.execute("set search_path = lapwing; set lapwing.chain = '1'")
+            admin.execute("alter table all_entries disable trigger all")
             admin.execute("update entries set body = replace(body, '42', '43') where seq = 5")
         with pytest.raises(LedgerDamagedError) as found:
             place.open()
@@ -256,7 +258,7 @@ class TestSchema:
     def test_a_dropped_table_is_damage(self, place, database) -> None:
         with place.clinic() as ledger:
             with psycopg.connect(database) as admin:
-                admin.execute("drop table lapwing.secrets")
+                admin.execute("drop table lapwing.all_secrets cascade")
             with pytest.raises(LedgerDamagedError, match="secrets"):
                 ledger.reservations.open(opening())
 
@@ -270,7 +272,7 @@ class TestSchema:
         create_ledger(address, name="2f1c").close()
         with open_ledger(address) as ledger:
             assert ledger.populations() == []
-            assert "hunter2" not in ledger.store.database.place
+            assert "hunter2" not in ledger.chains.database.place
 
 
 class TestConnections:
@@ -430,7 +432,7 @@ class TestConnections:
     def test_a_lock_that_is_held_too_long_is_reported(self, database) -> None:
         with Place.in_postgres(database, patience=0.1).clinic() as ledger:
             with psycopg.connect(database) as other:
-                other.execute("select 1 from lapwing.ledger for update")
+                other.execute("select 1 from lapwing.chains for update")
                 with pytest.raises(LedgerUnwritableError, match="lock timeout"):
                     ledger.questions.charge(request())
                 other.rollback()
@@ -481,10 +483,10 @@ class DeafConnection:
 def behind_its_back(database: str, statement: str, *values) -> None:
     """Change the database as someone who owns it can."""
     with psycopg.connect(database) as admin:
-        admin.execute("set search_path = lapwing")
-        admin.execute("alter table entries disable trigger all")
+        admin.execute("set search_path = lapwing; set lapwing.chain = '1'")
+        admin.execute("alter table all_entries disable trigger all")
         admin.execute(statement, values)
-        admin.execute("alter table entries enable trigger all")
+        admin.execute("alter table all_entries enable trigger all")
 
 
 def _terminate(place: Place, connection) -> None:
@@ -503,8 +505,8 @@ class TestHeads:
     @staticmethod
     def roll_back(database: str, to: int) -> None:
         """What restoring last night's dump amounts to."""
-        with psycopg.connect(database, options="-c search_path=lapwing") as admin:
-            admin.execute("drop trigger entries_are_for_ever on entries")
+        with psycopg.connect(database, options="-c search_path=lapwing -c lapwing.chain=1") as admin:
+            admin.execute("drop trigger entries_are_for_ever on all_entries")
             admin.execute("delete from entries where seq > %s", (to,))
             admin.execute("update ledger set (seq, hash) = (select seq, hash from entries where seq = %s)", (to,))
 
@@ -536,7 +538,7 @@ class TestHeads:
     def test_a_process_that_runs_while_the_ledger_is_brought_forward_stops(self, place, database) -> None:
         with place.clinic() as ledger:
             ask(ledger, "before")
-            with psycopg.connect(database, options="-c search_path=lapwing") as admin:
+            with psycopg.connect(database, options="-c search_path=lapwing -c lapwing.chain=1") as admin:
                 admin.execute("update ledger set version = version + 1")
             with pytest.raises(LedgerSchemaError, match="format 2"):
                 ask(ledger, "after")

@@ -29,7 +29,7 @@ from lapwing.vocabulary.errors import (
     LedgerUnwritableError,
     UnansweredError,
 )
-from ledger.clinic import SECRET, Place, ask, decide_one, intend_one, opening, request, spent
+from ledger.clinic import CHAIN, SECRET, Place, ask, decide_one, intend_one, opening, raw, request, spent
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ class TestSettings:
     @pytest.mark.catalogue("L12", "L13")
     def test_a_setting_that_does_not_take_is_refused(self, path, setting) -> None:
         Place.in_file(path).clinic().close()
-        with closing(sqlite3.connect(path)) as connection:
+        with closing(raw(path)) as connection:
             connection.execute("pragma journal_mode = delete")
         weak = {"journal_mode = wal": "pragma journal_mode", "synchronous = full": "pragma synchronous = normal"}
         weak["secure_delete = on"] = "pragma secure_delete = off"
@@ -102,7 +102,7 @@ class TestSettings:
 
 class TestSchema:
     def test_a_foreign_database_is_refused_and_left_alone(self, path) -> None:
-        with closing(sqlite3.connect(path)) as connection:
+        with closing(raw(path)) as connection:
             connection.execute("create table mine (x)")
         before = path.read_bytes()
         with pytest.raises(LedgerSchemaError, match="not a ledger of lapwing"):
@@ -112,7 +112,7 @@ class TestSchema:
     @pytest.mark.catalogue("L22")
     def test_a_ledger_in_another_format_is_refused(self, path) -> None:
         Place.in_file(path).clinic().close()
-        with closing(sqlite3.connect(path)) as connection, connection:
+        with closing(raw(path)) as connection, connection:
             connection.execute("update ledger set version = version + 1")
         with pytest.raises(LedgerSchemaError, match="format 2, and this lapwing reads format 1"):
             Place.in_file(path).open()
@@ -120,12 +120,12 @@ class TestSchema:
     def test_a_process_that_runs_while_the_format_of_the_ledger_changes_stops(self, path) -> None:
         with Place.in_file(path).clinic() as ledger:
             ask(ledger, "before")
-            with closing(sqlite3.connect(path)) as connection, connection:
+            with closing(raw(path)) as connection, connection:
                 connection.execute("update ledger set version = version + 1")
             for act in (lambda: ask(ledger, "after"), lambda: ledger.account("clinic"), ledger.head):
                 with pytest.raises(LedgerSchemaError, match="format 2"):
                     act()
-        with closing(sqlite3.connect(path)) as connection:
+        with closing(raw(path)) as connection:
             assert connection.execute(
                 "select count(*) from entries where record ->> 'request' = 'after'"
             ).fetchone() == (0,)
@@ -136,14 +136,14 @@ class TestSchema:
         with pytest.raises(LedgerUnwritableError, match=r"there is a ledger at .* already; open it"):
             Place.in_file(path).create()
         assert path.read_bytes() == before
-        assert [file.name for file in path.parent.iterdir()] == ["ledger.db", "ledger.head"]
+        assert sorted(file.name for file in path.parent.iterdir()) == ["ledger.db", "ledger.head", "ledger.head.1"]
 
 
 class TestTrouble:
     @pytest.mark.catalogue("L12")
     def test_a_lock_that_is_held_too_long_is_reported_and_nothing_is_charged(self, path) -> None:
         with Place.in_file(path, patience=0.05).clinic() as ledger:
-            with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            with closing(raw(path, isolation_level=None)) as other:
                 other.execute("begin immediate")
                 with pytest.raises(LedgerUnwritableError, match=r"held its lock for too long.*nothing was charged"):
                     ledger.questions.charge(request())
@@ -241,7 +241,7 @@ class TestTrouble:
 
     def test_a_ledger_that_cannot_be_written_leaves_neither_a_file_nor_a_connection(self, path) -> None:
         def full(statement) -> None:
-            if statement.startswith("insert into ledger"):
+            if statement.startswith("insert into chains"):
                 raise sqlite3.OperationalError("disk I/O error")
 
         def connect(file) -> Wrapped:
@@ -348,8 +348,8 @@ def test_every_lookup_is_one_step_through_an_index_of_its_own(quick_path) -> Non
     place = quick_path / "ledger.db"
     create_ledger(place, name="1nd3").close()
     own = {"POLICY": "policy", "ACCOUNT": "account", "ALLOWANCE": "allowance", "REQUEST": "request"}
-    own |= {"RECALL": "recall", "SETTLES": "settles", "STREAM": "stream"}
-    with closing(sqlite3.connect(place)) as database:
+    own |= {"RECALL": "recall", "SETTLES": "settles", "STREAM": "stream", "CHAIN": "founds"}
+    with closing(raw(place)) as database:
         for lookup in Lookup:
             values = ["x"] * lookup.count("?")
             ((*_, step),) = database.execute(f"explain query plan {lookup}", values)
@@ -374,7 +374,8 @@ class TestLooking:
     def test_nothing_is_asked_of_the_database_but_whether_it_changed(self, path) -> None:
         asked = []
         place = Place.in_file(path, driver=lambda file: Wrapped(file, asked.append))
-        with closing(Place.in_file(path).clinic()), closing(place.open()) as mine:
+        with closing(Place.in_file(path).clinic()), closing(place.open()) as whole:
+            mine = whole.of("clinic")
             ends = {mine.last_entry(), mine.last_entry()}
             asked.clear()
             assert ends == {mine.last_entry()}
@@ -385,6 +386,6 @@ class TestLooking:
         with closing(place.clinic()) as mine:
             end = mine.head()
             assert mine.last_entry() == end.seq
-            place.database().head.advance(replace(end, seq=end.seq + 1))
+            place.database().chain(CHAIN).head.advance(replace(end, seq=end.seq + 1))
             with pytest.raises(LedgerRolledBackError):
                 mine.last_entry()

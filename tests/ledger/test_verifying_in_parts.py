@@ -1,16 +1,19 @@
-"""A ledger that is verified by several processes is found to be as right, and as wrong, as by one."""
+"""A ledger whose chains are verified by several processes is found to be as right, and as wrong, as by one."""
 
+import json
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
-from lapwing.ledger.replay import replay_elsewhere, require_whole, verify
+from lapwing.ledger.chain import Chain
+from lapwing.ledger.entries import Receipt, chain_name, genesis, link
+from lapwing.ledger.replay import replay_elsewhere, verify
 from lapwing.ledger.reservation_states import RoundOutcome
 from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
 from lapwing.vocabulary.guarantee import PureDP
-from ledger.clinic import PEOPLE, SEED, Place, ask, intend_one, opening
-from ledger.test_damage import entries, forge
+from ledger.clinic import PEOPLE, SEED, Place, ask, intend_one, opening, raw
 
 NAMES = ("clinic", "school", "office")
 
@@ -37,60 +40,73 @@ def fill(ledger) -> None:
     for turn in range(2):
         for name in NAMES:
             ask(ledger, f"k{turn}", population=name)
-    for name in NAMES:
-        ledger.reservations.open(opening(f"of {name}", population=name, yeses=2))
-        intend_one(ledger, f"of {name}", number=1, key="q1", question="q1", sealed=SEED)
-        ledger.streams.decide(f"of {name}", number=1, answers=[(RoundOutcome.NO, "no")])
-        questions = [f"q{i}" for i in (2, 3)]
-        ledger.streams.intend(f"of {name}", number=2, key="q2", questions=questions, sealed=SEED)
-        ledger.streams.decide(f"of {name}", number=2, answers=[(RoundOutcome.NO, "no")] * 2, sealed=b"x" * 77)
+    for name in NAMES:  # the same names and keys in each: they have nothing to do with each other
+        one = ledger.of(name)
+        one.reservations.open(opening(population=name, yeses=2))
+        intend_one(one, "s", number=1, key="q1", question="q1", sealed=SEED, population=name)
+        one.streams.decide("s", number=1, answers=[(RoundOutcome.NO, "no")])
+        one.streams.intend("s", number=2, key="q2", questions=["q2", "q3"], sealed=SEED)
+        one.streams.decide("s", number=2, answers=[(RoundOutcome.NO, "no")] * 2, sealed=b"x" * 77)
     ledger.administration.accept_rollback("an older copy was put back")
     ledger.administration.resume("school")
+
+
+def forge(file, number: int, change) -> int:
+    """Let the second charge of a chain say something else, and hash the chain right; return its number."""
+    name = chain_name("2f1c", number)
+    with closing(raw(file, chain=number)) as database, database:
+        database.executescript("drop trigger if exists entries_are_never_changed")
+        bodies = [json.loads(body) for (body,) in database.execute("select body from entries order by seq")]
+        seq = next(one["seq"] for one in bodies if one.get("request") == "k1")
+        change(bodies[seq - 1])
+        before = genesis(name)
+        for one in bodies:
+            body = json.dumps(one, sort_keys=True, separators=(",", ":"))
+            before = link(before, body)
+            database.execute("update entries set body = ?, hash = ? where seq = ?", (body, before, one["seq"]))
+        database.execute("update ledger set hash = ?", (before,))
+    Place.in_file(file).database().chain(number).head.accept(Receipt(ledger=name, seq=len(bodies), hash=before.hex()))
+    return seq
 
 
 def test_several_processes_find_what_one_finds(ledger) -> None:
     ticks = []
     alone = verify(ledger)
     assert verify(ledger, [ledger.head()], lambda *told: ticks.append(told), cores=2).head == alone.head
-    assert ticks[-1] == (alone.entries, alone.entries)
+    assert alone.entries == ledger.last_entry() == sum(len(one.history(name)) + 1 for name, one in each(ledger))
+    assert ticks[-1][1] == alone.entries
     with pytest.raises(ParameterError, match="cores"):
         verify(ledger, cores=0)
 
 
+def each(ledger):
+    return [(name, ledger.of(name)) for name in ledger.populations()]
+
+
+def test_one_population_is_verified_by_itself(ledger) -> None:
+    office = ledger.of("office")
+    assert verify(office).head == office.head() != ledger.head()
+
+
 @pytest.mark.parametrize("wrong", ["office", "everywhere"])
 def test_the_first_wrong_entry_is_named_whichever_process_finds_it(file, wrong) -> None:
-    records = [entry.record for entry in entries(file)]
-    names = NAMES if wrong == "everywhere" else (wrong,)
-    due = [
-        next(one for one in records if one["kind"] == "charge" and one["population"] == name and one["request"] == "k1")
-        for name in names
-    ]
-    for record in due:
+    def give_back(record) -> None:
         record["account"]["after"]["filters"]["everyone"]["spent"] = "0/1"
-    forge(file, records)
+
+    numbers = (3,) if wrong == "office" else (1, 2, 3)
+    due = [forge(file, number, give_back) for number in numbers]
     with Place.in_file(file).open() as ledger:
         for cores in (1, 2):
             with pytest.raises(LedgerDamagedError, match="does not add up") as refused:
                 verify(ledger, cores=cores)
-            assert refused.value.seq == min(record["seq"] for record in due)
-
-
-def test_parts_that_are_right_by_themselves_are_held_against_each_other(ledger) -> None:
-    end, database = ledger.head(), ledger.store.database
-    parts = [replay_elsewhere(database, end, frozenset({name})) for name in NAMES]
-    with ledger.store.reading() as transaction:
-        require_whole(transaction, parts)
-        again = replace(parts[0], recalls=frozenset())
-        with pytest.raises(LedgerDamagedError, match="'of clinic' was opened in two populations"):
-            require_whole(transaction, [*parts, again])
-        with pytest.raises(LedgerDamagedError, match="index of the answers of batches"):
-            require_whole(transaction, parts[1:])
+            assert refused.value.seq in due
 
 
 def test_a_process_is_not_content_with_another_end(file) -> None:
     with Place.in_file(file).open() as ledger:
-        end, database = ledger.head(), ledger.store.database
-        ask(ledger, "later", epsilon="1/1000", population="school")  # what is written meanwhile is not its matter
-        assert replay_elsewhere(database, end, frozenset({"clinic"})).reservations == {"of clinic"}
+        chain: Chain = ledger.of("clinic").here
+        end, database = chain.head(), chain.store.database
+        ledger.administration.resume("clinic")  # what is written meanwhile is not its matter
+        replay_elsewhere([(database, end)], "2f1c")
         with pytest.raises(LedgerDamagedError, match="is not the end"):
-            replay_elsewhere(database, replace(end, hash="00" * 32), frozenset({"clinic"}))
+            replay_elsewhere([(database, replace(end, hash="00" * 32))], "2f1c")

@@ -1,6 +1,5 @@
 """A paid question is not answered a second time because its entries, from before the checkpoint, are gone."""
 
-import sqlite3
 import threading
 from contextlib import closing
 
@@ -9,6 +8,7 @@ import pytest
 import lapwing as lw
 from lapwing.ledger.background_check import BackgroundCheck
 from lapwing.vocabulary.errors import LedgerDamagedError
+from ledger.clinic import raw
 
 ENTRIES = 1044
 
@@ -31,7 +31,7 @@ def asked(quick_path):
 
 
 def change(folder, statement: str, *values: object) -> None:
-    with closing(sqlite3.connect(folder / "ledger.db")) as database, database:
+    with closing(raw(folder / "ledger.db")) as database, database:
         for trigger in ("changed", "deleted"):
             database.execute(f"drop trigger entries_are_never_{trigger}")
         database.execute(statement, values)
@@ -40,7 +40,7 @@ def change(folder, statement: str, *values: object) -> None:
 @pytest.mark.catalogue("L9")
 def test_entries_that_were_deleted_are_missed_at_the_next_opening(asked) -> None:
     folder, first = asked
-    assert (folder / "ledger.checked").exists()
+    assert (folder / "ledger.checked.1").exists()
     change(folder, "delete from entries where seq in (?, ?)", first, first + 1)
     with pytest.raises(LedgerDamagedError, match=f"entry {first} of the ledger is missing"):
         lw.open(folder, analyst="ana")

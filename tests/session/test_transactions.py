@@ -43,10 +43,14 @@ def statements(ledger) -> list[str]:
     """The statements that the database of a ledger is given."""
     found: list[str] = []
     for connection in (ledger.store._reader, ledger.store._writer):
-        connection.open().set_trace_callback(
-            lambda text: None if text.startswith("--") else found.append(text)  # what triggers and indexes do: remarks
-        )
+        connection.open().set_trace_callback(lambda text: _note(found, text))
     return found
+
+
+def _note(found: list[str], text: str) -> None:
+    """Take a statement down; what triggers do are remarks, after which SQLite names their statement again."""
+    if not text.startswith("--") and found[-1:] != [text]:
+        found.append(text)
 
 
 def test_a_question_is_a_look_and_two_transactions(ledger, begun, statements) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 from lapwing.accounting.filters.account import Account, Budget
 from lapwing.answers.answer import Answer
@@ -225,9 +225,13 @@ def _policy(entry: Record, _: Record | None) -> tuple[str, str | None]:
             allowance = decided.analyst(whose or "").allowance
             given = "took away the allowance of" if allowance is None else f"allowed {budget_words(allowance)} to"
             return f"{given} {whose}", None
-        case _:
+        case change:
             stopped = decided.suspended if whose is None else decided.analyst(whose).suspended
-            return f"{'stopped' if stopped else 'allowed'} the spending of {whose or 'everybody'}", None
+            spending = f"{'stopped' if stopped else 'allowed'} the spending of {whose or 'everybody'}"
+            return _MOVES.get(change, spending), None
+
+
+_MOVES: Final = {"moved": "moved the population to another ledger", "arrival": "went on with what moved to this ledger"}
 
 
 def _limits(decided: PopulationRecord, whose: str | None) -> str:

@@ -6,7 +6,8 @@ Who is protected can be corrected only as long as nothing was ever released abou
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 from lapwing.accounting.filters.account import (
     EVERYONE,
@@ -19,10 +20,10 @@ from lapwing.accounting.filters.account import (
     raise_cap,
 )
 from lapwing.accounting.filters.charge import ConcentratedFilter, DeltaShares, PureFilter, SingleRelease
+from lapwing.ledger.chains import Chains
 from lapwing.ledger.entries import Receipt, text
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.states import PopulationRecord, RefusedError
-from lapwing.ledger.store import Store
 from lapwing.ledger.transaction import Transaction, state
 from lapwing.vocabulary.codec import to_record
 from lapwing.vocabulary.errors import ParameterError
@@ -31,12 +32,14 @@ from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.guarantee import Guarantee, PrivacyUnit
 from lapwing.vocabulary.wording import decimal_above
 
+EMPTY: Final[Mapping[int, Receipt | None]] = MappingProxyType({})
+
 
 class Administration:
     """The custodian's acts on a ledger. `by` names the person who acted; it is recorded and decides nothing."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, chains: Chains) -> None:
+        self._chains = chains
 
     def create_population(
         self,
@@ -56,7 +59,7 @@ class Administration:
         """
         population = PopulationRecord(name=named("population", name), unit=unit)
         account = _fresh_account(unit, budget, segments, shares)
-        with self._store.writing("population") as transaction:
+        with self._chains.found(name).store.writing("population") as transaction:
             if name in transaction.populations():
                 remedy = "its account goes on; choose another name"
                 raise ParameterError("population", name, reason="exists already", remedy=remedy)
@@ -74,7 +77,7 @@ class Administration:
 
         With a `key`, the person key of the table (its column and its type) is recorded, for ever.
         """
-        with self._store.writing("policy") as transaction:
+        with self._chains.store(population).writing("policy") as transaction:
             known = transaction.population(population)
             if table in known.tables:
                 reason = f"belongs to population {population!r} already, at version {known.tables[table]}"
@@ -86,7 +89,7 @@ class Administration:
 
     def advance_version(self, population: str, table: str, *, by: str = "custodian") -> int:
         """Declare that the data of a table changed: stored answers are no longer reused, and no budget is refunded."""
-        with self._store.writing("version") as transaction:
+        with self._chains.store(population).writing("version") as transaction:
             known = transaction.population(population)
             version = known.versions([table])[table] + 1
             decide_in(transaction, known.with_table(table, version), by, "version", table=table, version=version)
@@ -94,12 +97,12 @@ class Administration:
 
     def set_budget(self, population: str, budget: Budget, *, by: str = "custodian") -> Receipt:
         """Raise the cap: the whole history is charged anew under it. It cannot be lowered; `suspend` stops spending."""
-        with self._store.writing("policy") as transaction:
+        with self._chains.store(population).writing("policy") as transaction:
             return raise_in(transaction, transaction.population(population), budget, by)
 
     def is_correctable(self, population: str, table: str | None = None) -> bool:
         """Return whether nothing was ever released about a population, or from one of its tables."""
-        with self._store.reading() as transaction:
+        with self._chains.store(population).reading() as transaction:
             transaction.population(population)
             return _is_correctable(transaction, population, table)
 
@@ -121,7 +124,7 @@ class Administration:
         new terms; `keys` are the person keys of the tables.
         """
         account = _fresh_account(unit, budget, segments, shares)
-        with self._store.writing("policy") as transaction:
+        with self._chains.store(population).writing("policy") as transaction:
             known = transaction.population(population)
             _require_correctable(transaction, population)
             if set(keys) != set(known.tables):
@@ -140,7 +143,7 @@ class Administration:
 
     def correct_key(self, population: str, table: str, key: tuple[str, str], *, by: str = "custodian") -> Receipt:
         """Change the person key of a table: only while nothing was ever read from it. The table gets a new version."""
-        with self._store.writing("policy") as transaction:
+        with self._chains.store(population).writing("policy") as transaction:
             known = transaction.population(population)
             version = known.versions([table])[table] + 1
             _require_correctable(transaction, population, table)
@@ -152,7 +155,7 @@ class Administration:
     ) -> Receipt:
         """Give an analyst a budget of their own under the population's, or take it away; the past counts."""
         named("analyst", analyst)
-        with self._store.writing("policy") as transaction:
+        with self._chains.store(population).writing("policy") as transaction:
             known = transaction.population(population)
             if allowance is None:
                 decided = known.with_analyst(analyst, allowance=None)
@@ -161,7 +164,7 @@ class Administration:
 
     def admit_analysts(self, population: str, *, only_named: bool, by: str = "custodian") -> Receipt:
         """Refuse those who have no allowance of their own, or admit everybody."""
-        with self._store.writing("policy") as transaction:
+        with self._chains.store(population).writing("policy") as transaction:
             decided = replace(transaction.population(population), only_named=only_named)
             return decide_in(transaction, decided, by, "admission")
 
@@ -174,7 +177,7 @@ class Administration:
         """
         if noes_a_day is not None:
             as_int("noes_a_day", noes_a_day, least=0)
-        with self._store.writing("policy") as transaction:
+        with self._chains.store(population).writing("policy") as transaction:
             known = transaction.population(population)
             _require_limit(transaction, population, most)
             return decide_in(transaction, replace(known, most=most, noes_a_day=noes_a_day), by, "limits")
@@ -190,7 +193,7 @@ class Administration:
     ) -> Receipt:
         """Limit the tables that an analyst may ask about, and the cost of each question; `None` is no limit."""
         named("analyst", analyst)
-        with self._store.writing("policy") as transaction:
+        with self._chains.store(population).writing("policy") as transaction:
             known = transaction.population(population)
             _require_limit(transaction, population, most)
             chosen = None if tables is None else tuple(sorted(known.versions(tables)))
@@ -207,7 +210,7 @@ class Administration:
         """
         said = {"by": named("by", by), "reason": text("reason", reason)}
         try:
-            with self._store.writing("policy") as transaction:
+            with self._chains.store(population).writing("policy") as transaction:
                 known = transaction.population(population)
                 changes = transaction.accounts(known, "" if analyst is None else named("analyst", analyst))
                 changes.write_off(SingleRelease(event=event))
@@ -223,25 +226,38 @@ class Administration:
         """Allow spending again."""
         return self._switch(population, analyst, by, stopped=False)
 
-    def accept_rollback(self, remark: str, *, until: Receipt | None = None, by: str = "custodian") -> Receipt:
-        """Record a loss of entries, and stop all spending of every population.
+    def accept_rollback(
+        self, remark: str | None, *, until: Mapping[int, Receipt | None] = EMPTY, by: str = "custodian"
+    ) -> Receipt:
+        """Record a loss of entries in every chain, and stop all spending of every population.
 
-        `until` is the last of them, where it is known; `lost_entries` goes on from it.
+        `until` are the last of them, by the numbers of the chains, where they are known; `lost_entries` goes on from
+        them.
         """
-        known = {} if until is None else {"lost_until": until.seq, "lost_head": until.hash}
-        with self._store.writing("rollback") as transaction:
-            transaction.append("note", by=named("by", by), remark=text("remark", remark), **known)
-            for name in transaction.populations():
-                decide_in(transaction, replace(transaction.population(name), suspended=True), by, "suspension")
+        for name, chain in self._chains:
+            with chain.store.writing("rollback") as transaction:
+                _note_loss(transaction, remark, until.get(chain.store.database.number), by)
+                known = transaction.population(name)
+                if known.moved_to is None:
+                    decide_in(transaction, replace(known, suspended=True), by, "suspension")
+        with self._chains.directory.store.writing("rollback") as transaction:
+            _note_loss(transaction, remark, until.get(0), by)
             return transaction.receipt
 
     def _switch(self, population: str, analyst: str | None, by: str, *, stopped: bool) -> Receipt:
-        with self._store.writing("policy") as transaction:
+        with self._chains.store(population).writing("policy") as transaction:
             known = transaction.population(population)
             if analyst is None:
                 return decide_in(transaction, replace(known, suspended=stopped), by, "suspension")
             decided = known.with_analyst(named("analyst", analyst), suspended=stopped)
             return decide_in(transaction, decided, by, "suspension", analyst=analyst)
+
+
+def _note_loss(transaction: Transaction, remark: str | None, until: Receipt | None, by: str) -> None:
+    lost = f"those up to {until.seq}" if until else "nobody knows how many"
+    remark = remark or f"entries after {transaction.last} are lost, {lost}; what they charged counts as spent"
+    known = {} if until is None else {"lost_until": until.seq, "lost_head": until.hash}
+    transaction.append("note", by=named("by", by), remark=text("remark", remark), **known)
 
 
 def allow_in(

@@ -33,11 +33,8 @@ LEAST: Final = 1000
 less than what lets a checkpoint say how far it has come (`checkpoint.EVERY`)."""
 _SHORTEST, _LONGEST = 1.0, 60.0
 """Seconds until it is tried again, where the database cannot be reached."""
-_COUNTED: Final = {
-    Lookup.REQUEST: "select count(*) from entries where record ->> 'request' is not null and +seq <= ?",
-    Lookup.SETTLES: "select count(*) from entries where record ->> 'settles' is not null and +seq <= ?",
-}
-"""Indexes in which each key stands once: how many they have up to an entry."""
+_COUNTED: Final = {Lookup.REQUEST: "request", Lookup.SETTLES: "settles"}
+"""Indexes in which each key stands once, with their fields: it is counted how many they have up to an entry."""
 _WORDS: Final = {Lookup.REQUEST: "used a key", Lookup.SETTLES: "settle a question"}
 
 
@@ -172,9 +169,10 @@ class BackgroundCheck:
 
     def _miscounted(self, connection: Connection) -> LedgerDamagedError | None:
         """Return an error that names an index with fewer or more keys than the entries have; None if all agree."""
-        for lookup, statement in _COUNTED.items():
+        for lookup, field in _COUNTED.items():
+            statement = self.database.phrase(self.database.counting(field))
             with self._interrupted(connection):
-                (found,) = connection.execute(self.database.phrase(statement), (self.until.seq,)).fetchone()
+                (found,) = connection.execute(statement, (self.until.seq,)).fetchone()
             if found != self._keys.count(lookup):
                 what = f"{found:,} of the {self._keys.count(lookup):,} entries that {_WORDS[lookup]}"
                 where = f"up to entry {self.until.seq} of {self.database.place}"

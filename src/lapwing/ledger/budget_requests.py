@@ -12,9 +12,9 @@ from typing import Any, Final, NamedTuple
 
 from lapwing.accounting.filters.account import Budget, raised_by
 from lapwing.ledger.administration import allow_in, raise_in
+from lapwing.ledger.chains import Chains
 from lapwing.ledger.entries import Receipt, Record, text
 from lapwing.ledger.entries import name as named
-from lapwing.ledger.store import Store
 from lapwing.ledger.transaction import Transaction
 from lapwing.vocabulary.codec import from_record, to_record
 from lapwing.vocabulary.errors import ParameterError, PolicyError
@@ -63,8 +63,8 @@ class Raise(NamedTuple):
 class BudgetRequests:
     """The requests of all analysts of a ledger."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, chains: Chains) -> None:
+        self._chains = chains
 
     def make(self, population: str, analyst: str, more: Budget, *, purpose: str) -> BudgetRequest:
         """Ask for more than there is, in the same currency. It costs nothing."""
@@ -72,7 +72,7 @@ class BudgetRequests:
         if not text("purpose", purpose).strip() or len(purpose) > _LONGEST:
             reason, remedy = "does not say what for", f"write a sentence, of at most {_LONGEST:,} characters"
             raise ParameterError("purpose", purpose[:60], reason=reason, remedy=remedy)
-        with self._store.writing("request") as transaction:
+        with self._chains.store(population).writing("request") as transaction:
             transaction.population(population).require_admitted(analyst)
             _raise(transaction, population, analyst, more)
             known = _requests(transaction, population)
@@ -86,21 +86,22 @@ class BudgetRequests:
 
     def all(self, population: str, *, analyst: str | None = None) -> list[BudgetRequest]:
         """Return the requests about a population, of everybody or of one analyst, the newest first."""
-        with self._store.reading() as transaction:
+        with self._chains.store(population).reading() as transaction:
             transaction.population(population)
             found = _requests(transaction, population)
         return [one for _, one in sorted(found.items(), reverse=True) if analyst in {None, one.analyst}]
 
     def find(self, population: str, number: int) -> BudgetRequest:
         """Return a request by its number: those about a population are counted from 1."""
-        with self._store.reading() as transaction:
+        with self._chains.store(population).reading() as transaction:
             return _find(transaction, population, number)
 
     def effect_of(self, request: BudgetRequest) -> Raise | None:
         """Return the raise that a yes to a request would be now; None if it can change nothing any more."""
         if request.state is not RequestState.OPEN:
             return None
-        with self._store.reading() as transaction, suppress(ParameterError):  # the account may count otherwise by now
+        store = self._chains.store(request.population)
+        with store.reading() as transaction, suppress(ParameterError):  # the account may count otherwise by now
             return _raise(transaction, request.population, request.analyst, request.more)
         return None
 
@@ -109,7 +110,7 @@ class BudgetRequests:
 
         `effect` is the raise that the custodian was shown: if it is a different one by now, nothing is granted.
         """
-        with self._store.writing("policy") as transaction:
+        with self._chains.store(population).writing("policy") as transaction:
             request = _open(transaction, population, number)
             due = _raise(transaction, population, request.analyst, request.more)
             if effect is not None and effect != due:
@@ -122,7 +123,7 @@ class BudgetRequests:
 
     def refuse(self, population: str, number: int, *, reason: str = "", by: str = "custodian") -> Receipt:
         """Refuse an open request; nothing else changes."""
-        with self._store.writing("policy") as transaction:
+        with self._chains.store(population).writing("policy") as transaction:
             request = _open(transaction, population, number)
             said = {"by": named("by", by), "reason": text("reason", reason)[:_LONGEST], "budget_request": number}
             entry = transaction.append("refusal", population=population, analyst=request.analyst, **said)

@@ -24,7 +24,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from lapwing.ledger.entries import Asked, Lookup, Receipt
+from lapwing.ledger.entries import Asked, Lookup, Receipt, of_chain
 from lapwing.ledger.key_digests import KeyDigests, fingerprint
 from lapwing.ledger.known_states import KnownStates, State
 from lapwing.vocabulary.codec import canonical, parse
@@ -63,8 +63,12 @@ class CheckpointFile:
     """
 
     def __init__(self, path: Path, key: bytes) -> None:
-        self.path = path
+        self.path, self._given = path, key
         self._key, self._secret = (hmac.digest(key, name, "sha256") for name in (_FILE, _KEYS))
+
+    def chain(self, number: int) -> "CheckpointFile":
+        """Return the file of another chain of the same ledger."""
+        return CheckpointFile(of_chain(self.path, number), self._given)
 
     def no_keys(self) -> KeyDigests:
         """Return digests of no keys yet, under the secret of this file."""

@@ -36,6 +36,8 @@ _FIELDS: Final = {
     "intent": f"at {_STATE} request digest number question questions versions today",
     "outcome": f"{_STATE} settles number units outcome answer answers recall recalls versions account allowance",
     "closing": f"at {_STATE} settles number forfeit outcome account allowance",
+    "founding": "at founds chain since",
+    "heads": "at heads root",
     "note": "at by remark lost_until lost_head",
     "request": "at population analyst budget_request more purpose",
     "refusal": "at by population analyst budget_request reason",

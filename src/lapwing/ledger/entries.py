@@ -150,6 +150,16 @@ def genesis(ledger: str) -> bytes:
     return sha256(b"lapwing ledger 1\n" + ledger.encode("utf-8")).digest()
 
 
+def chain_name(ledger: str, number: int) -> str:
+    """Return the name by which the receipts of a chain call it; chain 0, the directory, has that of the ledger."""
+    return f"{ledger}/{number}" if number else ledger
+
+
+def of_chain(path: Path, number: int) -> Path:
+    """Return the file of a chain beside `path`, which is that of the directory."""
+    return path.with_name(f"{path.name}.{number}") if number else path
+
+
 def link(before: bytes, body: str) -> bytes:
     """Return the hash of an entry that follows the hash `before`."""
     return sha256(b"lapwing entry 1\n" + before + body.encode("ascii")).digest()
@@ -245,14 +255,18 @@ class HeadFile:
 
     def begin(self, ledger: str) -> None:
         """Make the file for a new ledger, unless it still names one that is gone."""
+        if self.require_fresh() is None:
+            self._make(Receipt(ledger=ledger, seq=0, hash=genesis(ledger).hex()))
+
+    def require_fresh(self) -> Receipt | None:
+        """Refuse to begin a ledger where the file names one that has entries; return what the file says otherwise."""
         promised = self.promised()
         if promised is not None and promised.seq:
             raise LedgerUnwritableError(
                 f"{self.path} names ledger {promised.ledger}, which had come to entry {promised.seq}; bring it "
                 "back: a new one would spend the same budget again. If nothing was ever released, delete this file"
             )
-        if promised is None:
-            self._make(Receipt(ledger=ledger, seq=0, hash=genesis(ledger).hex()))
+        return promised
 
     def advance(self, receipt: Receipt) -> None:
         """Make `receipt` durable here, unless a newer one is; after an `OSError` it may be durable or not.
@@ -412,6 +426,7 @@ class Lookup(StrEnum):
     SETTLES = """select seq from entries
         where cast(record ->> 'settles' as bigint) = ? and record ->> 'settles' is not null limit 1"""
     STREAM = "select max(seq) from entries where record ->> 'stream' = ?"
+    CHAIN = "select seq from entries where record ->> 'founds' = ? limit 1"
 
 
 Asked: TypeAlias = tuple[Lookup, tuple[str | int, ...]]  # a lookup with its values
@@ -464,5 +479,6 @@ FINDING: Final = (
     ("recall", Lookup.RECALL, ("recall",)),
     ("settles", Lookup.SETTLES, ("settles",)),
     ("stream", Lookup.STREAM, ("stream",)),
+    ("founds", Lookup.CHAIN, ("founds",)),
 )
 """The field that an entry must have to be found by a lookup, and the fields that are the key of the lookup."""

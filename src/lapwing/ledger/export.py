@@ -6,25 +6,33 @@ hashed (`entries.py`), so that a few lines of any language can follow the chain;
 
 import json
 import os
+import shutil
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, Final
 
+from lapwing.ledger.chains import name_of, sealed_by
+from lapwing.ledger.database import Database
 from lapwing.ledger.entries import Entry, Receipt, Record, check_chain, compare
 from lapwing.ledger.ledger import Ledger
+from lapwing.ledger.processes import spawned
+from lapwing.ledger.store import Store
 from lapwing.vocabulary.codec import canonical
 from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
+from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.wording import format_short
 
 _FORMAT: Final = "lapwing ledger export 1"
+_BEGIN: Final = '{"format":'
 
 _COLUMNS: Final = """
 select seq, (entry ->> 'at')::timestamptz as "at", entry ->> 'kind' as kind, entry ->> 'population' as population,
        entry ->> 'analyst' as analyst, entry ->> 'stream' as stream, entry::varchar as entry, hash
 from read_json(?, format = 'newline_delimited', columns = {seq: 'bigint', entry: 'json', hash: 'varchar'})
-where seq is not null order by seq
+where seq is not null order by population nulls first, seq
 """
 
 
@@ -91,18 +99,55 @@ def charged_words(entry: Record) -> str:
     return f"epsilon {format_short(epsilon)}{delta}{aside}"
 
 
-def export_json(ledger: Ledger, path: Path) -> Receipt:
-    """Write all entries as JSON lines into a new file, and return the receipt of the last one."""
+def export_json(ledger: Ledger, path: Path, *, cores: int = 1) -> Receipt:
+    """Write all entries as JSON lines into a new file, and return the receipt of the last one.
+
+    Of a ledger with several populations it is the directory, sealed, and then the chain of each; with several `cores`
+    the chains are read by as many processes.
+    """
+    as_int("cores", cores)
+    ledger.head()  # seals the directory, where there is one to be written
+    chains = [(chain.store.database, chain.name) for chain in ledger.chosen()]
     opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)  # only the owner may read who asked what
-    with os.fdopen(opened, "w", encoding="ascii") as file, ledger.store.reading() as transaction:
-        end = {"last": transaction.last, "head": transaction.head.hex()}
-        file.write(canonical({"format": _FORMAT, "ledger": transaction.ledger, "seq": None, **end}) + "\n")
-        for entry in transaction.entries():
-            file.write(f'{{"entry":{entry.body},"hash":"{entry.hash.hex()}","seq":{entry.seq}}}\n')
-        return transaction.receipt
+    with os.fdopen(opened, "wb") as file:
+        end = _write(*chains[0], file)  # the directory first: what it seals is in each chain that is read after it
+        if cores == 1 or len(chains) <= 2:  # noqa: PLR2004 - one besides the directory
+            for database, name in chains[1:]:
+                _write(database, name, file)
+            return end
+        with TemporaryDirectory(dir=path.parent) as folder, spawned(min(cores, len(chains) - 1)) as pool:
+            parts = [Path(folder) / str(database.number) for database, _ in chains[1:]]
+            for part in pool.map(_write_part, *zip(*chains[1:], strict=True), parts):
+                with part.open("rb") as written:
+                    shutil.copyfileobj(written, file)
+                part.unlink()
+    return end
 
 
-def export_parquet(ledger: Ledger, path: Path) -> Receipt:
+def _write_part(database: Database, name: str, part: Path) -> Path:
+    """Write a chain into a file of its own, in a process of its own."""
+    with part.open("wb") as file:
+        _write(database, name, file)
+    return part
+
+
+def _write(database: Database, name: str, file: IO[bytes]) -> Receipt:
+    """Write the part of an export that one chain is; return the receipt of its last entry."""
+    store = Store(database, name=name)
+    try:
+        with store.reading() as transaction:
+            end = {"last": transaction.last, "head": transaction.head.hex()}
+            head = canonical({"format": _FORMAT, "ledger": transaction.ledger, "seq": None, **end})
+            file.write(f"{head}\n".encode("ascii"))
+            for entry in transaction.entries():
+                line = f'{{"entry":{entry.body},"hash":"{entry.hash.hex()}","seq":{entry.seq}}}\n'
+                file.write(line.encode("ascii"))
+            return transaction.receipt
+    finally:
+        store.close()
+
+
+def export_parquet(ledger: Ledger, path: Path, *, cores: int = 1) -> Receipt:
     """Write all entries as a Parquet table, with the fields people ask for in columns of their own."""
     import duckdb  # noqa: PLC0415 - slow to load, and only needed here
 
@@ -110,7 +155,7 @@ def export_parquet(ledger: Ledger, path: Path) -> Receipt:
         raise FileExistsError(f"{path} exists; an export never overwrites")
     with TemporaryDirectory(dir=path.parent) as folder, duckdb.connect() as writer:
         lines, written = Path(folder) / "entries.json", Path(folder) / "entries.parquet"
-        receipt = export_json(ledger, lines)
+        receipt = export_json(ledger, lines, cores=cores)
         writer.sql(_COLUMNS, params=[str(lines)]).write_parquet(str(written))
         written.chmod(0o600)
         written.rename(path)
@@ -124,44 +169,60 @@ def check_export(path: Path, receipts: Iterable[Receipt] = ()) -> Receipt:
     first entry that is wrong; an export that is older than a receipt or has another past is a `LedgerRolledBackError`.
     """
     wanted = list(receipts)
-    end, entries = read_export(path)
-    found: dict[int, bytes | None] = {receipt.seq: None for receipt in wanted}
-    for entry in entries:
-        if entry.seq in found:
-            found[entry.seq] = entry.hash
-    for receipt in wanted:
-        compare(receipt, ledger=end.ledger, last=end.seq, found=found[receipt.seq])
-    return end
+    ends, found, sealed = dict[str, Receipt](), dict[Receipt, None](), list[Receipt]()
+    names = dict[int, str]()
+    for end, entries in read_export(path):
+        is_first, ends[end.ledger] = not ends, end
+        noted = {receipt.seq for receipt in [*wanted, *sealed] if receipt.ledger == end.ledger}
+        for entry in entries:
+            if entry.seq in noted:
+                found[Receipt(ledger=end.ledger, seq=entry.seq, hash=entry.hash.hex())] = None
+            if is_first and '"kind":"founding"' in entry.body:
+                names[entry.seq] = name_of(end.ledger, entry.record)
+            elif is_first and '"kind":"heads"' in entry.body:
+                sealed += sealed_by(names, entry.record)
+    hashes = {(one.ledger, one.seq): bytes.fromhex(one.hash) for one in found}
+    whole = next(iter(ends.values()))
+    for receipt in [*wanted, *sealed]:
+        end = ends.get(receipt.ledger, whole)
+        compare(receipt, ledger=end.ledger, last=end.seq, found=hashes.get((receipt.ledger, receipt.seq)))
+    return whole
 
 
-def read_export(path: Path) -> tuple[Receipt, Iterator[Entry]]:
-    """Return the receipt of the last entry of a JSON export, and its entries while the chain is followed."""
-    with path.open(encoding="ascii", errors="replace") as file:
-        head = _head(file, path)
-    last, hash_ = head["last"], bytes.fromhex(head["head"])
-    entries = check_chain(head["ledger"], _entries_of(path), last=last, head=hash_)
-    return Receipt(ledger=head["ledger"], seq=last, hash=hash_.hex()), entries
+def read_export(path: Path) -> Iterator[tuple[Receipt, Iterator[Entry]]]:
+    """Yield the chains of a JSON export: the receipt of the last entry of each, and its entries, which are followed."""
+    with path.open(encoding="ascii", errors="replace") as file:  # a replaced byte breaks the chain
+        for _, lines in groupby(file, key=_Parts()):
+            head = _head(next(lines), path)
+            last, hash_ = head["last"], bytes.fromhex(head["head"])
+            entries = check_chain(head["ledger"], _entries(lines), last=last, head=hash_)  # noqa: B031 - each of its lines once
+            yield Receipt(ledger=head["ledger"], seq=last, hash=hash_.hex()), entries
+
+
+class _Parts:
+    """The number of the part that a line is in: each part begins with a line that names its chain."""
+
+    def __init__(self) -> None:
+        self._part = 0
+
+    def __call__(self, line: str) -> int:
+        self._part += line.startswith(_BEGIN)
+        return self._part
 
 
 def is_export(path: Path) -> bool:
     """Return whether a file begins as a JSON export does."""
     with path.open(encoding="ascii", errors="replace") as file:
         try:
-            _head(file, path)
+            _head(file.readline(), path)
         except ParameterError:
             return False
     return True
 
 
-def _entries_of(path: Path) -> Iterator[Entry]:
-    with path.open(encoding="ascii", errors="replace") as file:  # a replaced byte breaks the chain
-        file.readline()
-        yield from _entries(file)
-
-
-def _head(file: IO[str], path: Path) -> dict[str, Any]:
+def _head(line: str, path: Path) -> dict[str, Any]:
     try:
-        head: dict[str, Any] = json.loads(file.readline())
+        head: dict[str, Any] = json.loads(line)
         known = head["format"] == _FORMAT
     except (ValueError, KeyError, TypeError):
         known = False
@@ -176,8 +237,8 @@ def _head(file: IO[str], path: Path) -> dict[str, Any]:
     return head
 
 
-def _entries(file: IO[str]) -> Iterator[Entry]:
-    for number, line in enumerate(file, start=1):
+def _entries(lines: Iterable[str]) -> Iterator[Entry]:
+    for number, line in enumerate(lines, start=1):
         try:
             record = json.loads(line)
             entry = Entry(record["seq"], canonical(record["entry"]), bytes.fromhex(record["hash"]))

@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 from lapwing.ledger.entries import Asked, Lookup
 
 Buffer: TypeAlias = bytes | memoryview
-KEPT: Final = (Lookup.REQUEST, Lookup.RECALL, Lookup.SETTLES, Lookup.STREAM)
+KEPT: Final = (Lookup.REQUEST, Lookup.RECALL, Lookup.SETTLES, Lookup.STREAM, Lookup.CHAIN)
 """The lookups whose keys are kept; of the others the last entry is known."""
 _BYTES: Final = 8
 _NONE: Final = memoryview(array("Q"))

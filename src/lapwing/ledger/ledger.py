@@ -5,21 +5,31 @@ release. There is no refund: a failure after the charge keeps the charge.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from threading import Lock
 from typing import Final, Self
 
 from lapwing.accounting.filters.account import Account, Booking, charge_anew, open_account
 from lapwing.ledger.administration import Administration
-from lapwing.ledger.background_check import BackgroundCheck
+from lapwing.ledger.append_times import AppendTimes
 from lapwing.ledger.budget_requests import BudgetRequests
-from lapwing.ledger.checkpoint import EVERY, CheckpointFile
-from lapwing.ledger.database import Database
-from lapwing.ledger.entries import REMEDY, Entry, Lookup, Receipt, Record, compare, genesis, require_promised, standing
+from lapwing.ledger.chain import Chain
+from lapwing.ledger.chains import Chains
+from lapwing.ledger.checkpoint import CheckpointFile
+from lapwing.ledger.database import Database, Turns
+from lapwing.ledger.entries import (
+    Entry,
+    HeadFile,
+    Lookup,
+    Receipt,
+    Record,
+    genesis,
+    require_promised,
+    standing,
+)
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.questions import Questions
 from lapwing.ledger.reservations import Reservations
@@ -89,50 +99,84 @@ class _Shares:
 
 
 class Ledger:
-    """An open ledger: every release was charged before, in one total order, with concurrent writers and after crashes.
+    """An open ledger: every release about a population was charged before, in one order, whoever writes or crashes.
 
     Proof: proofs/ledger.md
     """
 
-    def __init__(self, store: Store, checkpoints: CheckpointFile | None = None) -> None:
-        self.store = store
-        self._checkpoints, self._checked = checkpoints, 0
-        self._followed: Receipt | None = None
-        self.questions = Questions(store)
+    def __init__(self, chains: Chains, population: str | None = None) -> None:
+        self.chains, self._population = chains, population
         self._shares, self._counting = dict[str, _Shares](), Lock()
+
+    def of(self, population: str) -> "Ledger":
+        """Return this ledger, open at the chain of one population: entries without a population are looked for there.
+
+        Without it they belong to the only population there is, and where there are several, it has to be named.
+        """
+        return Ledger(self.chains, population)
+
+    @property
+    def name(self) -> str:
+        """The name of the ledger in its receipts."""
+        return self.chains.directory.head().ledger
+
+    @property
+    def gate(self) -> Turns:
+        """Locks that serialize requests for the same work."""
+        return self.chains.directory.store.gate
+
+    @property
+    def appends(self) -> AppendTimes:
+        """How long charges took, in this process."""
+        return self.chains.directory.store.appends
+
+    @property
+    def here(self) -> Chain:
+        """The chain of its population."""
+        return self.chains.of(self._population or self.chains.only())
+
+    @property
+    def store(self) -> Store:
+        """Where the entries of its population are."""
+        return self.here.store
+
+    @property
+    def questions(self) -> Questions:
+        """One-shot questions about its population."""
+        return self.here.questions
+
+    @property
+    def reservations(self) -> Reservations:
+        """Several draws under one charge: opened, drawn in rounds, closed."""
+        return self.here.reservations
+
+    @property
+    def streams(self) -> Streams:
+        """Questions of streams, which are the rounds of reservations."""
+        return self.here.streams
 
     @cached_property
     def administration(self) -> Administration:
         """The acts of the custodian."""
-        return Administration(self.store)
-
-    @cached_property
-    def reservations(self) -> Reservations:
-        """Several draws under one charge: opened, drawn in rounds, closed."""
-        return Reservations(self.store)
-
-    @cached_property
-    def streams(self) -> Streams:
-        """Questions of streams, which are the rounds of reservations."""
-        return Streams(self.store)
+        return Administration(self.chains)
 
     @cached_property
     def budget_requests(self) -> BudgetRequests:
         """Requests of analysts for more budget, and the custodian's decisions."""
-        return BudgetRequests(self.store)
+        return BudgetRequests(self.chains)
 
     def populations(self) -> list[str]:
         """Return the names of all populations."""
-        with self.store.reading() as transaction:
-            return transaction.populations()
+        return self.chains.names()
 
     def population(self, name: str) -> PopulationRecord:
         """Return the current policy of a population."""
-        return self.store.read(lambda transaction: transaction.population(name), ((Lookup.POLICY, (name,)),))
+        found = (Lookup.POLICY, (name,))
+        return self.chains.store(name).read(lambda transaction: transaction.population(name), (found,))
 
     def account(self, population: str) -> Account:
         """Return the current account of a population; its `quote` returns the cost of a question, free of charge."""
-        with self.store.reading() as transaction:
+        with self.chains.store(population).reading() as transaction:
             transaction.population(population)
             return transaction.account(population)
 
@@ -148,21 +192,21 @@ class Ledger:
                 allowance=transaction.allowance(population, analyst) if limited else None,
             )
 
-        return self.store.read(read, standing(population, analyst))
+        return self.chains.store(population).read(read, standing(population, analyst))
 
     def analysts(self, population: str) -> frozenset[str]:
         """Return the analysts who have ever asked about a population, or were named by its custodian."""
-        with self.store.reading() as transaction:
+        with self.chains.store(population).reading() as transaction:
             return frozenset(name for (name,) in transaction.all(_ANALYSTS, population))
 
     def history(self, population: str) -> list[Record]:
         """Return the content of all entries about a population, from the first on; nothing in them is secret."""
-        with self.store.reading() as transaction:
+        with self.chains.store(population).reading() as transaction:
             transaction.population(population)
             return [entry.record for entry in transaction.about(population)]
 
     def notes(self) -> list[Record]:
-        """Return the notes of lost entries: they concern every population, and name none."""
+        """Return the notes of entries that its chain has lost."""
         with self.store.reading() as transaction:
             return [entry.record for entry in transaction.some("where record ->> 'kind' = 'note' order by seq")]
 
@@ -190,7 +234,7 @@ class Ledger:
         newest_first : begin with the last entry and go back
         """
         as_int("limit", limit, most=MOST)
-        about = "coalesce(record ->> 'population', '')" if stream is None else "record ->> 'population'"  # see _INDEXES
+        about = "coalesce(record ->> 'population', '')" if stream is None else "record ->> 'population'"  # see INDEXES
         conditions, values = [f"{about} = ?"], list[str | int]([population])
         if analyst is not None:
             conditions.append("coalesce(record ->> 'analyst', '') = ?")
@@ -205,28 +249,28 @@ class Ledger:
             conditions.append("seq < ?" if newest_first else "seq > ?")
             values.append(after)
         order = "desc" if newest_first else "asc"
-        with self.store.reading() as transaction:
+        with self.chains.store(population).reading() as transaction:
             transaction.population(population)
             page = f"where {' and '.join(conditions)} order by seq {order} limit {limit}"
             return [entry.record for entry in transaction.some(page, *values)]
 
     def became(self, entries: Iterable[Record]) -> list[Record]:
         """Return the entries that follow up on others: the ends of charges, recalled answers, decisions on requests."""
-        found: dict[int, Record] = {}
-        with self.store.reading() as transaction:
-            for one in entries:
-                for end in _ends(transaction, one):
-                    found[end.seq] = end.record
-        return [found[seq] for seq in sorted(found)]
+        found: dict[tuple[str, int], Record] = {}
+        for population, some in groupby(entries, key=lambda one: one["population"]):
+            with self.chains.store(population).reading() as transaction:
+                for one in some:
+                    found.update(((population, end.seq), end.record) for end in _ends(transaction, one))
+        return [found[place] for place in sorted(found)]
 
     def request(self, population: str, analyst: str, key: str) -> Record | None:
         """Return the entry that first used an idempotency key of an analyst."""
-        with self.store.reading() as transaction:
+        with self.chains.store(population).reading() as transaction:
             return transaction.used(population, analyst, key)
 
     def tally(self, population: str, analyst: str) -> dict[tuple[str, str | None], int]:
         """Return how many entries of each kind, and with which outcome, an analyst has caused."""
-        with self.store.reading() as transaction:
+        with self.chains.store(population).reading() as transaction:
             rows = transaction.all(_TALLY, population, analyst)
         return {(kind, outcome): number for kind, outcome, number in rows}
 
@@ -236,20 +280,20 @@ class Ledger:
         With an `analyst`, it is at the opening and at entries that this analyst caused.
         """
         as_int("points", points, least=2, most=MOST)
-        with self.store.reading() as transaction:
+        with self.chains.store(population).reading() as transaction:
             transaction.population(population)
             numbers = [seq for (seq,) in transaction.all(_CHANGES, population, analyst, analyst)]
             return _points(transaction, _sample(numbers, points))
 
     def days(self, population: str) -> list[AccountPoint]:
         """Return how the account of a population stood at the end of each day on which something was charged."""
-        with self.store.reading() as transaction:
+        with self.chains.store(population).reading() as transaction:
             transaction.population(population)
             return _points(transaction, [seq for (seq,) in transaction.all(_DAYS, population)])
 
     def spent_by(self, population: str) -> dict[str, Account]:
         """Return the account of all that each analyst has caused, as if the whole budget had been theirs."""
-        with self._counting, self.store.reading() as transaction:
+        with self._counting, self.chains.store(population).reading() as transaction:
             transaction.population(population)
             account = transaction.account(population)
             fresh = open_account(
@@ -267,18 +311,20 @@ class Ledger:
 
     def bookings(self, population: str, *, at_most: int) -> list[Booking]:
         """Return the lines of the account of a population, from the first on, and no more of them than `at_most`."""
-        with self.store.reading() as transaction:
+        with self.chains.store(population).reading() as transaction:
             transaction.population(population)
             return list(islice(transaction.lines(population), at_most))
 
     def head(self) -> Receipt:
-        """Return the receipt of the last entry: keep it elsewhere, and no older copy can pass for this ledger."""
-        with self.store.reading() as transaction:
-            return transaction.receipt
+        """Return a receipt that covers all entries: keep it elsewhere, and no older copy can pass for this ledger.
+
+        That is the receipt of the last entry about its population, and where there are several, one that seals them.
+        """
+        return self.chains.seal() if self.is_whole else self.here.head()
 
     def last_entry(self) -> int:
-        """Return the number of the last entry; it is cached as long as nothing was written."""
-        return self.store.look().seq
+        """Return how many entries there are: about its population, or about all; cached, as long as nothing changes."""
+        return self.chains.size() if self.is_whole else self.store.look().seq
 
     def receipt(self, seq: int) -> Receipt:
         """Return the receipt of an entry."""
@@ -289,71 +335,36 @@ class Ledger:
             return transaction.receipt_of(entry)
 
     def require(self, receipt: Receipt) -> None:
-        """Refuse to go on with a ledger that is older than `receipt` or has another past."""
-        with self.store.reading() as transaction:
-            entry = transaction.entry(receipt.seq)
-            compare(receipt, ledger=transaction.ledger, last=transaction.last, found=entry and entry.hash)
+        """Refuse to go on with a ledger that is older than `receipt` or has another past.
 
-    def check(self) -> None:
-        """Follow the chain from the checkpoint to its end; without one, all of it, and compare the indexes."""
-        known = None if self._checkpoints is None else self._checkpoints.read()
-        if known is not None and self.store.begin_at(known):
-            self._checked, self._followed = known.receipt.seq, known.followed
-            self.head()
-            self.store.background = BackgroundCheck.of(self.store.database, known)
-        else:
-            with ThreadPoolExecutor(max_workers=1) as beside:  # each takes about as long, and they need a core each
-                inspected = beside.submit(self.store.inspect)
-                self.head()
-                inspected.result()
-            self._look_around()
-            if self._checkpoints is not None:
-                self.store.keep_keys(self._checkpoints.no_keys(), self._checkpoints.no_states())
-        self._keep_checkpoint(is_opening=True)
-
-    def _look_around(self) -> None:
-        """Look up every state once while the indexes are known to be right, so that an older one is refused later."""
-        with self.store.reading() as transaction:
-            for name in transaction.populations():
-                transaction.account(name)
-                for analyst in transaction.population(name).analysts:
-                    transaction.allowance(name, analyst)
-            for name in transaction.open_reservations():
-                transaction.reservation(name)
-
-    def _keep_checkpoint(self, *, is_opening: bool = False) -> None:
-        """Write a checkpoint if the ledger was checked further than before; delete it if damage was found.
-
-        What the background check has followed is written when the ledger is closed: nobody waits for that who opens it.
+        A receipt of the directory is held against all chains whose heads it seals.
         """
-        background, seen = self.store.background, self.store.seen
-        if self._checkpoints is None:
-            return
-        if self.store.has_found_damage or (background is not None and background.has_failed):
-            self._checkpoints.forget()
-            return
-        has_grown = seen is not None and seen.seq >= self._checked + EVERY
-        if has_grown or (not is_opening and background and self._is_further(background.followed)):
-            checked = self.store.checked
-            if checked is not None:
-                self._checkpoints.write(checked)
-                self._checked, self._followed = checked.receipt.seq, checked.followed
+        self.chains.require(receipt)
 
-    def _is_further(self, followed: Receipt | None) -> bool:
-        """Return whether the background check, which wraps around, has followed enough entries since the checkpoint."""
-        if (background := self.store.background) is None:
-            return False
-        before, now = (0 if one is None else one.seq for one in (self._followed, followed))
-        return (now - before) % background.until.seq >= EVERY
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is open at all of its populations, of which there are several."""
+        return not (self._population or self.chains.has_one)
+
+    def chosen(self) -> list[Chain]:
+        """Return the chain of its population; without one, the directory, and those of all populations."""
+        return [self.chains.directory, *(chain for _, chain in self.chains)] if self.is_whole else [self.here]
+
+    def numbers(self) -> dict[str, int]:
+        """Return all populations with the numbers of their chains."""
+        return {name: one.number for name, one in self.chains.founded().items() if one.last}
+
+    def in_chain(self, number: int) -> "Ledger":
+        """Return this ledger, open at the population whose chain has this number."""
+        return self.of(self.chains.population_of(number))
+
+    def seal(self) -> Receipt:
+        """Return a receipt that covers all chains as they are now: keep it elsewhere, and none can be rolled back."""
+        return self.chains.seal()
 
     def close(self) -> None:
         """Close files and connections."""
-        if self.store.background is not None:
-            self.store.background.leave()
-        self._keep_checkpoint()
-        self.store.background = None
-        self.questions.close()
-        self.store.close()
+        self.chains.close()
 
     def __enter__(self) -> Self:
         return self
@@ -409,11 +420,13 @@ def create_ledger(address: str | Path | Database, *, name: str, head: Path | Non
     ...     "clinic", unit=PrivacyUnit(person_key="patient_id"), budget=PureDP(epsilon=Fraction(1))
     ... )
     >>> receipt.ledger, receipt.seq, ledger.populations()
-    ('2f1c', 1, ['clinic'])
+    ('2f1c/1', 1, ['clinic'])
     >>> ledger.close()
     """
     database = _database(address, head)
-    Store(database).create(named("name", name), genesis(name))
+    if "/" in named("name", name):
+        raise ParameterError("name", name, reason="has a slash in it", remedy="leave it out")
+    Store(database).create(name, genesis(name))
     return open_ledger(database, clock=clock)
 
 
@@ -427,14 +440,13 @@ def open_ledger(
 ) -> Ledger:
     """Open a ledger, after it was checked: settings, schema, chain, indexes, and that it is not older than it was.
 
+    Where there are several populations, the chain of each is checked when it is asked for the first time.
     The ledger must contain the entries of `receipts`, and of the receipt in `head`. With `checkpoints`, the entries
     that were checked before are not checked again. All else is as for `create_ledger`.
     """
-    ledger = Ledger(Store(_database(address, head), clock), checkpoints)
+    ledger = Ledger(Chains(_database(address, head), clock, checkpoints))
     with closing_on_failure(ledger):
-        ledger.store.require_format()
-        _require_head(ledger.store.database)
-        ledger.check()
+        ledger.chains.open()
         for receipt in receipts:
             ledger.require(receipt)
     return ledger
@@ -444,25 +456,37 @@ def accept_rollback(address: str | Path | Database, *, head: Path | None = None,
     """Go on with a ledger that lost entries which were answered from: the custodian's last resort.
 
     Answers given since then are known to the analysts who got them, and count as spent; the ledger does not know how
-    much that was. So the loss is recorded, and all spending of every population is stopped. Return the new end.
+    much that was. So the loss is recorded in every chain, and all spending of every population is stopped. Return the
+    new end of the directory.
     """
     database = _database(address, head)
-    kept, database.head = database.head, None
-    if kept is None:
+    if database.head is None:
         raise ParameterError("head", head, reason="is not kept here", remedy="name the file that refuses the ledger")
-    try:
-        promised = kept.promised()
-    except LedgerDamagedError:
-        promised = None
+    database.head = None
     with open_ledger(database) as ledger:
-        end = ledger.head()
-        if promised is not None and promised.ledger != end.ledger:
-            require_promised(promised, end, found=None)
-        lost = f"those up to {promised.seq}" if promised else "nobody knows how many"
-        remark = f"entries after {end.seq} are lost, {lost}; what they charged counts as spent"
-        end = ledger.administration.accept_rollback(remark, until=promised, by=by)
-    kept.accept(end)
-    return end
+        every = [ledger.chains.directory, *(chain for _, chain in ledger.chains)]
+        kept = {one.store.database.number: database.head_of(one.store.database.number) for one in every}
+        promised = {number: _promised(one) for number, one in kept.items()}
+        for one in every:
+            before, end = promised[one.store.database.number], one.head()
+            if before is not None and before.ledger != end.ledger:
+                require_promised(before, end, found=None)
+        ledger.administration.accept_rollback(None, until=promised, by=by)
+        for one in every:
+            if (file := kept[one.store.database.number]) is not None:
+                file.accept(one.head())
+        for number, file in database.heads_of_chains().items():
+            if number not in kept:  # it is lost altogether: its population begins anew, and with spending stopped
+                file.path.unlink()
+        return ledger.chains.directory.head()
+
+
+def _promised(kept: HeadFile | None) -> Receipt | None:
+    """Return what a head file has promised, if it can be read."""
+    try:
+        return None if kept is None else kept.promised()
+    except LedgerDamagedError:
+        return None
 
 
 def _database(address: str | Path | Database, head: Path | None) -> Database:
@@ -477,13 +501,3 @@ def _database(address: str | Path | Database, head: Path | None) -> Database:
             return SqliteDatabase(Path(address))
         case _:
             return address
-
-
-def _require_head(database: Database) -> None:
-    """Refuse a ledger whose head file is missing, if it had one from the beginning."""
-    kept = database.head
-    if database.keeps_head and kept and kept.promised() is None:
-        raise LedgerDamagedError(
-            f"{kept.path} is missing, and without it nobody knows how far the ledger had come: copy it with the "
-            f"ledger, or {REMEDY}"
-        )

@@ -133,7 +133,7 @@ def find_losses(ledger: Ledger, population: str, kept: Iterable[Path | str | Rec
     ledger still has are skipped; material of another ledger, or that contradicts the chain, is refused.
     """
     given = list(kept)
-    with ledger.store.reading() as transaction:
+    with ledger.chains.store(population).reading() as transaction:
         return _find(transaction, transaction.population(population), given)
 
 
@@ -159,7 +159,7 @@ def write_off_losses(
     said = {"by": named("by", by), "reason": text("reason", reason)}
     given = list(kept)
     try:
-        with ledger.store.writing("policy") as transaction:
+        with ledger.chains.store(population).writing("policy") as transaction:
             known = transaction.population(population)
             losses = _find(transaction, known, given)
             if not (losses.are_explained or rest or nothing_more or everything or losses.rest):
@@ -179,7 +179,7 @@ def write_off_losses(
     except RefusedError as refused:
         raise refused.explained() from None
     if losses.streams:
-        ledger.store.shred()
+        ledger.chains.store(population).shred()
     return losses
 
 
@@ -356,12 +356,16 @@ def _is_lost(transaction: Transaction, after: int, receipt: Receipt, found: _Kep
 
 def _read_export(transaction: Transaction, population: PopulationRecord, after: int, path: Path, found: _Kept) -> None:
     """Take the charges from an export whose chain goes on from what the ledger has."""
-    end, entries = read_export(path)
-    for entry in entries:
-        receipt = Receipt(ledger=end.ledger, seq=entry.seq, hash=entry.hash.hex())
-        if _is_lost(transaction, after, receipt, found):
-            found.covered[entry.seq] = receipt.hash
-            _take(population, receipt, entry.record, found)
+    ends = []
+    for end, entries in read_export(path):
+        ends.append(end)
+        for entry in entries:  # of another population they are only followed
+            receipt = Receipt(ledger=end.ledger, seq=entry.seq, hash=entry.hash.hex())
+            if end.ledger == found.ledger and _is_lost(transaction, after, receipt, found):
+                found.covered[entry.seq] = receipt.hash
+                _take(population, receipt, entry.record, found)
+    if found.ledger not in {end.ledger for end in ends}:
+        _is_lost(transaction, after, ends[0], found)
 
 
 def _take(population: PopulationRecord, receipt: Receipt, record: Record, found: _Kept) -> None:

@@ -15,8 +15,18 @@ from typing import Any, Final
 import psycopg
 from psycopg import sql
 
-from lapwing.ledger.database import FINDABLE, POSTGRES_TABLES, Connection, Database, Row, Statement, misplaced_answers
-from lapwing.ledger.entries import FINDING, Asked, Entry, HeadFile, Lookup
+from lapwing.ledger.database import (
+    FINDABLE,
+    POSTGRES_TABLES,
+    Connection,
+    Database,
+    Row,
+    Statement,
+    filled,
+    misplaced_answers,
+    require_found,
+)
+from lapwing.ledger.entries import Asked, Entry, Lookup
 from lapwing.ledger.queue import Gate
 from lapwing.ledger.store import fault_point
 from lapwing.vocabulary.codec import FORMAT
@@ -39,39 +49,12 @@ _UNWRITABLE: Final = (
 )
 _CUT_OFF: Final = ("08", "57")  # error classes of a broken connection: the outcome of the statement is unknown
 _APPEND: Final = """
-with moved as (update ledger set seq = %s, hash = %s where seq = %s and hash = %s and version = %s returning one)
+with moved as (update ledger set seq = %s, hash = %s where seq = %s and hash = %s and version = %s returning name)
 insert into entries (seq, body, hash) select entry.* from moved, unnest(%b::bigint[], %b::text[], %b::bytea[]) as entry
 returning seq
 """
 _MISREAD: Final = f"select seq from entries where record is distinct from {FINDABLE} order by seq limit 1"  # noqa: S608
 """The first entry whose record, by which indexes find it, differs from its text."""
-_MISFOUND: Final = """
-with said as materialized (
-    select {values}, max(seq) as seq
-    from (select seq, record from entries order by seq offset 0) as entries
-    where record ->> '{field}' is not null group by {places}
-)
-select seq, {number} from said where seq is distinct from {number} order by 1 limit 1"""
-"""The first entry that a lookup must find, by its fields, and does not."""
-_LISTED: Final = (
-    ("record ->> 'kind' = 'population'", ("record ->> 'population'",)),
-    ("record ->> 'kind' = 'intent'", ("record ->> 'stream'", "cast(record ->> 'number' as bigint)")),
-    ("record ->> 'kind' = 'intent'", ("record ->> 'population'", "record ->> 'analyst'")),
-    ("record ->> 'budget_request' is not null", ("record ->> 'population'",)),
-    ("true", ("coalesce(record ->> 'population', '')",)),
-    ("true", ("coalesce(record ->> 'population', '')", "coalesce(record ->> 'analyst', '')")),
-)
-"""The lists of entries: the condition for an entry to be in one, and the indexed values."""
-_MISLISTED: Final = """
-with said as materialized (
-    select {values}, count(*) as entries, max(seq) as seq
-    from (select seq, record from entries order by seq offset 0) as entries
-    where {condition} group by {places}
-)
-select seq, found, entries from (select seq, entries, (select count(*) from (
-    select 1 from entries where {condition} and {same} order by seq offset 0) as found) as found from said) as lists
-where found is distinct from entries order by seq limit 1"""
-"""The last entry of a list that has more or fewer entries than there are."""
 _MISPLACED: Final = """
 with said as materialized (
     select answer.digest, entries.seq, answer.place - 1 as place
@@ -100,8 +83,8 @@ class PostgresDatabase(Database):
     def __init__(self, dsn: str, *, schema: str = "lapwing", patience: float = 30.0, head: Path | None = None) -> None:
         if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
             raise ParameterError("schema", schema, reason="is not a plain name", remedy='write for example "lapwing"')
-        self._dsn, self._schema, self._patience = dsn, schema, patience
-        self.head = None if head is None else HeadFile(head)
+        self._dsn, self._schema, self._patience, self.number, self.head_path = dsn, schema, patience, 0, head
+        self.head = self.head_of(0)
 
     @property
     def place(self) -> str:
@@ -111,8 +94,8 @@ class PostgresDatabase(Database):
 
     @property
     def identity(self) -> str:
-        """The address and the schema."""
-        return f"{self._dsn} {self._schema}"
+        """The address, the schema, and the number of the chain."""
+        return f"{self._dsn} {self._schema} {self.number}"
 
     def _insist(self, connection: Connection) -> None:
         if not self._shows(connection, "select to_regclass('ledger') is not null"):
@@ -129,6 +112,7 @@ class PostgresDatabase(Database):
         with closing_on_failure(connection):
             for setting, value in (
                 ("search_path", f"{self._schema}, pg_catalog, pg_temp"),
+                ("lapwing.chain", str(self.number)),
                 ("default_transaction_isolation", "read committed"),
                 ("lock_timeout", f"{int(self._patience * 1000)}ms"),
                 ("standard_conforming_strings", "on"),
@@ -217,7 +201,7 @@ class PostgresDatabase(Database):
 
     def shred(self, connection: Connection) -> None:
         """Give the space of deleted secrets free to be overwritten; only destroying their key makes them unreadable."""
-        connection.execute("vacuum secrets")
+        connection.execute("vacuum all_secrets")
 
     def inspect(self, connection: Connection) -> None:
         """Compare the results of lookups with the texts of the entries; PostgreSQL itself keeps checksums of pages.
@@ -227,16 +211,7 @@ class PostgresDatabase(Database):
         """
         if (row := connection.execute(_MISREAD).fetchone()) is not None:
             raise LedgerDamagedError("is found by other words than it says", seq=row[0])
-        for field, lookup, names in FINDING:
-            if (row := connection.execute(_misfound(field, lookup, names)).fetchone()) is not None:
-                seq, found = row
-                where = f"at entry {found}" if found else "nowhere"
-                raise LedgerDamagedError(f"is found {where}: an index of {self.place} is damaged", seq=seq)
-        for condition, values in _LISTED:
-            if (row := connection.execute(_mislisted(condition, values)).fetchone()) is not None:
-                seq, found, due = row
-                reason = f"is in a list of {due}, of which {found} are found: an index of {self.place} is damaged"
-                raise LedgerDamagedError(reason, seq=seq)
+        require_found(connection, self.place, is_directory=not self.number)
         if connection.execute(_MISPLACED).fetchone() is not None:
             raise misplaced_answers(self.place)
 
@@ -251,11 +226,10 @@ class PostgresDatabase(Database):
             self._require_durability(connection)
             with connection.transaction():
                 connection.execute(sql.SQL("create schema {}").format(sql.Identifier(self._schema)))
-                if self.head is not None:
-                    self.head.begin(ledger)
+                self.begin_head(ledger)
                 for statement in POSTGRES_TABLES:
                     connection.execute(statement)
-                connection.execute("insert into ledger values (1, %s, %s, 0, %s)", (ledger, FORMAT, head))
+                connection.execute("insert into chains values (0, %s, %s, 0, %s)", (ledger, FORMAT, head))
                 fault_point("create.written")
             fault_point("create.committed")
         except psycopg.errors.DuplicateSchema:
@@ -279,31 +253,9 @@ def _together(connection: Any) -> AbstractContextManager[object]:
 def _many(lookup: Lookup, values: int) -> str:
     """Return the statement that runs a lookup for each of many values, in their order."""
     kinds = "bigint" if lookup is Lookup.SETTLES else "text"
-    one = _filled(lookup, [f"asked.value{i}" for i in range(values)])
+    one = filled(lookup, [f"asked.value{i}" for i in range(values)])
     arrays, columns = ", ".join([f"%b::{kinds}[]"] * values), ", ".join(f"value{i}" for i in range(values))
     return f"select {one} from unnest({arrays}) with ordinality as asked({columns}, place) order by place"  # noqa: S608
-
-
-def _misfound(field: str, lookup: Lookup, names: Sequence[str]) -> str:
-    """Return the statement that finds the first entry which a lookup does not find."""
-    cast = "::bigint" if lookup is Lookup.SETTLES else ""
-    values = ", ".join(f"(record ->> '{name}'){cast} as value{i}" for i, name in enumerate(names))
-    number = _filled(lookup, [f"said.value{i}" for i in range(len(names))])
-    places = ", ".join(str(place) for place in range(1, len(names) + 1))
-    return _MISFOUND.format(values=values, field=field, places=places, number=number)
-
-
-def _mislisted(condition: str, values: Sequence[str]) -> str:
-    """Return the statement that finds a list of entries which is not as long as it must be."""
-    places = ", ".join(str(place) for place in range(1, len(values) + 1))
-    named = ", ".join(f"{value} as value{i}" for i, value in enumerate(values))
-    same = " and ".join(f"{value} = said.value{i}" for i, value in enumerate(values))
-    return _MISLISTED.format(values=named, condition=condition, places=places, same=same)
-
-
-def _filled(lookup: Lookup, names: Sequence[str]) -> str:
-    """Return a lookup with names in the place of its values."""
-    return f"({''.join(part + name for part, name in zip(lookup.split('?'), [*names, ''], strict=True))})"
 
 
 @lru_cache

@@ -318,10 +318,6 @@ class Questions:
 
         return self._store.read(find, tuple(dict.fromkeys(one for request in ways for one in _lookups(request))))
 
-    def close(self) -> None:
-        """Close files and connections."""
-        self._gate.close()
-
 
 def _recall_of(population: str, question: str) -> str:
     """Return the digest under which the answers to a question about a population are found."""

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import takewhile
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from lapwing.accounting.filters.account import (
     Account,
@@ -25,6 +25,8 @@ from lapwing.accounting.filters.account import (
 )
 from lapwing.accounting.filters.charge import Charge, Reservation, SingleRelease, StreamClosing, YesCharge, cost_of
 from lapwing.accounting.filters.remaining import Refusal
+from lapwing.ledger.chain import Chain
+from lapwing.ledger.chains import Chains, leaf, merkle_root
 from lapwing.ledger.claims import (
     OpenRequests,
     Record,
@@ -43,12 +45,12 @@ from lapwing.ledger.claims import (
     units_of_round,
 )
 from lapwing.ledger.database import Database
-from lapwing.ledger.entries import Entry, Receipt, check_chain, recall_digest
+from lapwing.ledger.entries import Entry, Receipt, check_chain, genesis, recall_digest
 from lapwing.ledger.ledger import Ledger
+from lapwing.ledger.processes import spawned
 from lapwing.ledger.reservation_states import MOST_ROUNDS, STREAM, IfLost, ReservationKind, kind_of
 from lapwing.ledger.states import Analyst, PopulationRecord
 from lapwing.ledger.store import Store
-from lapwing.ledger.transaction import Transaction
 from lapwing.vocabulary.codec import canonical, digest, from_record, to_record
 from lapwing.vocabulary.errors import LapwingError, LedgerDamagedError
 from lapwing.vocabulary.exact import as_int
@@ -97,11 +99,38 @@ class Replay:
     today: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
     """For each analyst, the last day of questions to streams and their number, where that has a limit."""
     has_lost_entries: bool = False
+    is_directory: bool = False
+    ledger: str = ""
+    home: str = ""
+    """The name of the chain, and of the ledger in which it goes on: where it began, or arrived last."""
+    founded: dict[str, int] = field(default_factory=dict)
+    heads: dict[int, str] = field(default_factory=dict)
+    """Of the directory: the chains of populations, and the ends of chains as they were sealed last."""
     budget_requests: OpenRequests = field(default_factory=OpenRequests)
+
+    def __post_init__(self) -> None:
+        self.home = self.ledger.partition("/")[0]
 
     def read(self, entry: Entry) -> None:
         """Follow one entry, or refuse it if it cannot follow on those before it."""
-        rules = {
+        rules = self._rules()
+        try:
+            record = entry.record
+            require(canonical(record) == entry.body and record["seq"] == entry.seq, "is not in canonical form")
+            require_fields(record)
+            self._require_here(record)
+            self._once(record)
+            rules[record["kind"]](record)
+        except ReplayError as wrong:
+            raise LedgerDamagedError(str(wrong), seq=entry.seq) from wrong
+        except (LapwingError, KeyError, TypeError, ValueError, AttributeError) as error:
+            said = str(error) if isinstance(error, LapwingError) else "a part of it is missing, or not what it must be"
+            raise LedgerDamagedError(f"makes no sense ({said})", seq=entry.seq) from error
+
+    def _rules(self) -> dict[str, Callable[[Record], None]]:
+        if self.is_directory:
+            return {"founding": self._founding, "heads": self._heads, "note": self._note}
+        return {
             "population": self._population,
             "policy": self._policy,
             "charge": self._charge,
@@ -117,17 +146,11 @@ class Replay:
             "request": self._request,
             "refusal": self.budget_requests.refuse,
         }
-        try:
-            record = entry.record
-            require(canonical(record) == entry.body and record["seq"] == entry.seq, "is not in canonical form")
-            require_fields(record)
-            self._once(record)
-            rules[record["kind"]](record)
-        except ReplayError as wrong:
-            raise LedgerDamagedError(str(wrong), seq=entry.seq) from wrong
-        except (LapwingError, KeyError, TypeError, ValueError, AttributeError) as error:
-            said = str(error) if isinstance(error, LapwingError) else "a part of it is missing, or not what it must be"
-            raise LedgerDamagedError(f"makes no sense ({said})", seq=entry.seq) from error
+
+    def _require_here(self, record: Record) -> None:
+        """Refuse what comes after a population has moved, but for its arrival and notes of what was lost."""
+        moved = any(one.moved_to for one in self.populations.values())
+        require(not moved or record.get("change") == "arrival" or record["kind"] == "note", "comes after it has moved")
 
     def _once(self, record: Record) -> None:
         if "request" in record:
@@ -139,8 +162,25 @@ class Replay:
         require(isinstance(record["remark"], str), "notes nothing")
         self.has_lost_entries = True
 
+    def _founding(self, record: Record) -> None:
+        require(isinstance(record["founds"], str), "founds nothing")
+        require(record["founds"] not in self.founded, "founds a population for the second time")
+        require(("chain" in record) == ("since" in record), "founds a chain that came from nowhere")
+        self.founded[record["founds"]], self.heads[record["seq"]] = record["seq"], leaf(0)
+
+    def _heads(self, record: Record) -> None:
+        require(record["heads"], "seals nothing")
+        for number, end in record["heads"].items():
+            seq, _, hash_ = end.partition(":")
+            require(int(number) in self.heads, "seals a chain that there is not")
+            before, _, _ = self.heads[int(number)].partition(":")
+            require(int(seq) > int(before) and len(bytes.fromhex(hash_)) == len(genesis("")), "seals no later end")
+            self.heads[int(number)] = end
+        require(record["root"] == merkle_root(self.heads).hex(), "has another root than that of the ends it seals")
+
     def _population(self, record: Record) -> None:
         name = record["population"]
+        require(not self.populations, "creates a second population in one chain")
         require(name not in self.populations, "creates a population that exists")
         population = from_record(PopulationRecord, record["policy"])
         require(population.name == name, "describes another population")
@@ -181,17 +221,26 @@ class Replay:
                 return due.with_key(record["table"], key) if key else due
             case "version":
                 return before.with_table(record["table"], before.tables[record["table"]] + 1)
-            case "suspension":
-                return replace(before, suspended=after.suspended)
-            case "admission":
-                return replace(before, only_named=after.only_named)
-            case "limits":
-                return replace(before, most=after.most, noes_a_day=after.noes_a_day)
+            case "suspension" | "admission" | "limits" as change:
+                return replace(before, **{name: getattr(after, name) for name in _SWITCHED[change]})
+            case "moved" | "arrival":
+                return self._moved(record, before, after)
             case "correction":
                 return self._corrected(record, before, after)
             case _:
                 require(record["change"] == "budget", "changes nothing that can be changed")
                 return before
+
+    def _moved(self, record: Record, before: PopulationRecord, after: PopulationRecord) -> PopulationRecord:
+        """Return the state after a population has moved away, or gone on in the ledger to which it moved."""
+        if record["change"] == "arrival":
+            require(before.moved_to, "arrives, and has not moved")
+            self.home = before.moved_to or ""
+            return replace(before, moved_to=None)
+        is_quiet = not self.unsettled and all(one.status != "open" for one in self.reservations.values())
+        require(before.suspended and is_quiet, "moves while something is going on")
+        require(isinstance(after.moved_to, str) and after.moved_to != self.home, "moves nowhere")
+        return replace(before, moved_to=after.moved_to)
 
     def _corrected(self, record: Record, before: PopulationRecord, after: PopulationRecord) -> PopulationRecord:
         """Return the state after a correction; refuse it after a release, or where entries are lost or written off."""
@@ -487,6 +536,9 @@ def _decided_about(analyst: str, change: str, before: PopulationRecord, after: A
     return before.with_analyst(analyst, **{field: getattr(after, field) for field in fields[change]})
 
 
+_SWITCHED: Final = {"suspension": ("suspended",), "admission": ("only_named",), "limits": ("most", "noes_a_day")}
+"""What a decision about everybody changes, by its name."""
+
 Progress = Callable[[int, int], None]
 
 
@@ -521,107 +573,108 @@ def verify(
 
     `receipts` were kept outside the ledger: it must contain the entry of each, so it is neither older nor has another
     past. `progress` is called with the number of entries checked so far and the number of all. With several `cores`
-    the populations are divided among as many processes: each follows the whole chain, and does its charges again.
+    the chains of populations are divided among as many processes. A ledger that is open at one population is checked
+    there.
     """
     as_int("cores", cores)
-    shown = list(receipts)
+    shown, chains = list(receipts), ledger.chains
     for receipt in shown:
         ledger.require(receipt)
-    ledger.store.inspect()
-    with ledger.store.reading() as transaction:
-        end, parts = transaction.receipt, _parts(transaction, cores)
-        others = frozenset[str]().union(*parts)
-        with ExitStack() as stack:
-            beside = _beside(ledger.store.database, end, parts, stack) if parts else []
-            here = partial(_replayed, transaction, end, lambda name: name not in others, progress)
-            require_whole(transaction, _all([here, *beside]))
-        return Verification(entries=end.seq, head=end, receipts=len(shown))
+    chains.directory.store.inspect(deep=True)
+    chains.directory.store.inspect()
+    every = ledger.chosen()
+    due = {chain.name: chain.head() for chain in (chains.directory, *every)}
+    followed = replay_chain(chains.directory.store, due[chains.directory.name], is_directory=True)
+    populations = [chain for chain in every if chain is not chains.directory]
+    whole = sum(due[chain.name].seq for chain in populations)
+    parts = _parts([(chain, due[chain.name]) for chain in populations], cores)
+    with ExitStack() as stack:
+        beside = _beside(parts[1:], ledger.name, stack) if len(parts) > 1 else []
+        told = progress and partial(_further, progress, whole)
+        _all([*(partial(_replayed, part, ledger.name, told) for part in parts[:1]), *beside])
+    if ledger.is_whole:
+        _require_founded(followed, chains)
+    return Verification(entries=whole, head=ledger.head(), receipts=len(shown))
 
 
-@frozen()
-class Replayed:
-    """What a part of a ledger has that no other part may have, and what the index of answers must find of it."""
-
-    reservations: frozenset[str]
-    recalls: frozenset[tuple[str, int, int]]
+def _further(progress: Progress, whole: int, done: int) -> None:
+    progress(done, whole)
 
 
-def _parts(transaction: Transaction, cores: int) -> list[frozenset[str]]:
-    """Divide the populations, by their entries, among all cores but the first, which has whatever is in no part."""
-    sizes = {str(name): int(number) for name, number in transaction.all(_SIZES) if name}
-    parts: list[tuple[int, set[str]]] = [(0, set()) for _ in range(min(cores, max(1, len(sizes))))]
-    for name in sorted(sizes, key=lambda one: (-sizes[one], one)):
-        least = min(range(len(parts)), key=lambda one: parts[one][0])
-        parts[least] = parts[least][0] + sizes[name], parts[least][1] | {name}
-    return [frozenset(names) for _, names in parts[1:]]
+Part: TypeAlias = list[tuple[Chain, Receipt]]
+"""Chains that one process follows, each up to an entry."""
 
 
-def _replayed(
-    transaction: Transaction, end: Receipt, is_mine: Callable[[str], bool], progress: Progress | None = None
-) -> Replayed:
-    """Follow the chain up to its `end`, and do again what is about some populations, or about none."""
-    replay = Replay()
-    entries = takewhile(lambda entry: entry.seq <= end.seq, transaction.entries())
-    for entry in check_chain(end.ledger, entries, last=end.seq, head=bytes.fromhex(end.hash)):
-        if is_mine(_population_of(entry)):
+def _parts(chains: Sequence[tuple[Chain, Receipt]], cores: int) -> list[Part]:
+    """Divide chains, by their entries, among processes."""
+    parts: list[tuple[int, Part]] = [(0, []) for _ in range(min(cores, len(chains)))]
+    for one in sorted(chains, key=lambda one: -one[1].seq):
+        least = min(range(len(parts)), key=lambda place: parts[place][0])
+        parts[least] = parts[least][0] + one[1].seq, [*parts[least][1], one]
+    return [part for _, part in parts]
+
+
+def _replayed(part: Part, ledger: str, progress: Callable[[int], None] | None) -> None:
+    done = 0
+    for chain, end in part:
+        chain.store.inspect()
+        replay = replay_chain(chain.store, end, progress=progress and partial(_after, progress, done))
+        if ledger != replay.home and not any(one.moved_to for one in replay.populations.values()):
+            raise LedgerDamagedError(f"chain {end.ledger} goes on in ledger {replay.home}, and this is ledger {ledger}")
+        done += end.seq
+
+
+def _after(progress: Callable[[int], None], before: int, seq: int) -> None:
+    progress(before + seq)
+
+
+def replay_chain(
+    store: Store, end: Receipt, *, is_directory: bool = False, progress: Callable[[int], None] | None = None
+) -> Replay:
+    """Follow a chain up to its `end`, do again all that it says was done, and return what is there then."""
+    replay = Replay(is_directory=is_directory, ledger=end.ledger)
+    with store.reading() as transaction:
+        entries = takewhile(lambda entry: entry.seq <= end.seq, transaction.entries())
+        for entry in check_chain(end.ledger, entries, last=end.seq, head=bytes.fromhex(end.hash)):
             replay.read(entry)
-        if progress:
-            progress(entry.seq, end.seq)
-    return Replayed(reservations=frozenset(replay.reservations), recalls=frozenset(replay.recalls))
+            if progress:
+                progress(entry.seq)
+        if set(transaction.all("select digest, seq, place from recalls where seq <= ?", end.seq)) != replay.recalls:
+            raise LedgerDamagedError("the index of the answers of batches says something else than the entries")
+    return replay
 
 
-def _population_of(entry: Entry) -> str:
-    """Return the population that an entry is about; nothing, if it is about none or makes no sense."""
-    try:
-        name = entry.record.get("population")
-    except (ValueError, AttributeError):
-        return ""
-    return name if isinstance(name, str) else ""
-
-
-def _beside(
-    database: Database, end: Receipt, parts: Sequence[frozenset[str]], stack: ExitStack
-) -> list[Callable[[], Replayed]]:
+def _beside(parts: Sequence[Part], ledger: str, stack: ExitStack) -> list[Callable[[], None]]:
     """Begin a process for each part; return what waits for the end of each."""
-    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - slow to load, and needed for this alone
-    from multiprocessing import get_context  # noqa: PLC0415
-
-    pool = stack.enter_context(ProcessPoolExecutor(len(parts), mp_context=get_context("spawn")))
-    return [pool.submit(replay_elsewhere, database, end, part).result for part in parts]
+    pool = stack.enter_context(spawned(len(parts)))
+    said = [[(chain.store.database, end) for chain, end in part] for part in parts]
+    return [pool.submit(replay_elsewhere, one, ledger).result for one in said]
 
 
-def replay_elsewhere(database: Database, end: Receipt, part: frozenset[str]) -> Replayed:
-    """Do a part of the ledger again, in a process of its own; what is about no population concerns every part."""
-    store = Store(database)
-    try:
-        with store.reading() as transaction:
-            return _replayed(transaction, end, lambda name: name in part or not name)
-    finally:
-        store.close()
+def replay_elsewhere(part: Sequence[tuple[Database, Receipt]], ledger: str) -> None:
+    """Do chains of a ledger again, in a process of its own."""
+    for database, end in part:
+        store = Store(database, name=end.ledger)
+        try:
+            _replayed([(Chain(store), end)], ledger, None)
+        finally:
+            store.close()
 
 
-def _all(parts: Iterable[Callable[[], Replayed]]) -> list[Replayed]:
-    """Return all parts; if some are damaged, fail with the first entry that is wrong in any of them."""
-    done, wrong = list[Replayed](), list[LedgerDamagedError]()
+def _all(parts: Iterable[Callable[[], None]]) -> None:
+    """Wait for all parts; if some are damaged, fail with the first entry that is wrong in any of them."""
+    wrong = list[LedgerDamagedError]()
     for part in parts:
         try:
-            done.append(part())
+            part()
         except LedgerDamagedError as error:
             wrong.append(error)
     if wrong:
         raise min(wrong, key=lambda error: error.seq or float("inf"))
-    return done
 
 
-def require_whole(transaction: Transaction, parts: Sequence[Replayed]) -> None:
-    """Refuse parts that are right by themselves and not together."""
-    opened = [name for part in parts for name in part.reservations]
-    if len(set(opened)) != len(opened):
-        twice = min(name for name in opened if opened.count(name) > 1)
-        raise LedgerDamagedError(f"stream {twice!r} was opened in two populations")
-    said = frozenset[tuple[str, int, int]]().union(*(part.recalls for part in parts))
-    if set(transaction.all("select digest, seq, place from recalls")) != said:
-        raise LedgerDamagedError("the index of the answers of batches says something else than the entries")
-
-
-_SIZES: Final = "select coalesce(record ->> 'population', ''), count(*) from entries group by 1"
+def _require_founded(directory: Replay, chains: Chains) -> None:
+    """Refuse chains that are right by themselves, where the directory says something else of them."""
+    if unknown := {*chains.founded()} - {*directory.founded}:
+        raise LedgerDamagedError(f"population {min(unknown)!r} was never founded")
+    chains.require(chains.directory.head())

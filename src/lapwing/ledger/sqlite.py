@@ -13,8 +13,17 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
-from lapwing.ledger.database import SQLITE_TABLES, Connection, Database, Row, misplaced_answers
-from lapwing.ledger.entries import Entry, HeadFile, sync_folder
+from lapwing.ledger.database import (
+    INDEXES,
+    SQLITE_TABLES,
+    SQLITE_VIEWS,
+    Connection,
+    Database,
+    Row,
+    misplaced_answers,
+    require_found,
+)
+from lapwing.ledger.entries import Entry, sync_folder
 from lapwing.ledger.queue import Gate
 from lapwing.ledger.store import fault_point
 from lapwing.vocabulary.codec import FORMAT
@@ -40,6 +49,7 @@ _SETTINGS: Final = (
     ("checkpoint_fullfsync", "on", 1),
     ("secure_delete", "on", 1),
     ("cell_size_check", "on", 1),
+    ("temp_store", "memory", 2),  # for the views of its chain
 )
 
 _MISPLACED: Final = """
@@ -52,6 +62,9 @@ select * from (select * from said except select digest, seq, place from recalls)
 union all select * from (select digest, seq, place from recalls except select * from said)
 limit 1"""
 """Answers of batches that their index does not find where an entry has them, or finds where none has."""
+
+_IS_MOST: Final = "select (select seq from chains where chain = ?) >= sum(seq) * 0.5 from chains"
+_INDEXED: Final = "select sql from sqlite_schema where type = 'index' and sql is not null"
 
 _UNWRITABLE: Final = {
     sqlite3.SQLITE_PERM: "permission was denied",
@@ -73,10 +86,15 @@ class SqliteDatabase(Database):
     keeps_head = True
 
     def __init__(
-        self, path: Path, *, patience: float = 30.0, driver: Callable[[Path], Connection] | None = None
+        self,
+        path: Path,
+        *,
+        patience: float = 30.0,
+        driver: Callable[[Path], Connection] | None = None,
     ) -> None:
-        self.path, self._patience, self._driver = path, patience, driver or _open
-        self.head: HeadFile | None = HeadFile(path.with_name(path.name.removesuffix(".db") + ".head"))
+        self.path, self._patience, self._driver, self.number = path, patience, driver or _open, 0
+        self.head_path: Path | None = path.with_name(path.name.removesuffix(".db") + ".head")
+        self.head = self.head_of(0)
 
     @property
     def place(self) -> str:
@@ -85,8 +103,8 @@ class SqliteDatabase(Database):
 
     @property
     def identity(self) -> str:
-        """The path of the file, with links resolved."""
-        return str(self.path.resolve())
+        """The path of the file, with links resolved, and the number of the chain."""
+        return f"{self.path.resolve()} {self.number}"
 
     def _dial(self) -> Connection:
         _require_version()
@@ -105,6 +123,8 @@ class SqliteDatabase(Database):
                 raise LedgerDurabilityError(
                     f"{setting} of {self.place}", found, remedy=f"it must be {wanted}: is the file on a local disk?"
                 )
+        for view in SQLITE_VIEWS:
+            connection.execute(view.format(self.number))
 
     def _require_file(self) -> None:
         try:
@@ -144,8 +164,10 @@ class SqliteDatabase(Database):
         """Add entries; the transaction is alone, so the chain ends where it did."""
         del before
         for entry in entries:
-            connection.execute("insert into entries (seq, body, hash) values (?, ?, ?)", entry)
-        connection.execute("update ledger set seq = ?, hash = ?", (entries[-1].seq, entries[-1].hash))
+            values = (self.number, *entry)
+            connection.execute("insert into all_entries (chain, seq, body, hash) values (?, ?, ?, ?)", values)
+        end = (entries[-1].seq, entries[-1].hash, self.number)
+        connection.execute("update chains set seq = ?, hash = ? where chain = ?", end)
         if commit:
             connection.execute("COMMIT")
         return True
@@ -165,15 +187,31 @@ class SqliteDatabase(Database):
         connection.execute("pragma wal_checkpoint(truncate)").fetchall()
 
     def inspect(self, connection: Connection) -> None:
-        """Have SQLite check its pages, and its indexes against its tables: all that is looked up is found by them.
+        """Have SQLite check the whole file, where most of it is this chain, or else what is looked up in the chain.
 
         The answers of batches are found by a table of their own, which is compared with the entries.
         """
+        (is_most,) = connection.execute(_IS_MOST, (self.number,)).fetchone()
+        if is_most:
+            self.inspect_all(connection)
+        else:
+            for (defined,) in connection.execute(_INDEXED):
+                if _definition(str(defined)) not in _DEFINED:
+                    raise LedgerDamagedError(f"{self.place} is damaged: one of its indexes is {defined}")
+            require_found(connection, self.place, is_directory=not self.number)
+        if connection.execute(_MISPLACED).fetchone() is not None:
+            raise misplaced_answers(self.place)
+
+    def inspect_all(self, connection: Connection) -> None:
+        """Have SQLite check its pages, and its indexes against its tables."""
         (found,) = connection.execute("pragma integrity_check(1)").fetchone()
         if found != "ok":
             raise LedgerDamagedError(f"{self.place} is damaged: {found}")
-        if connection.execute(_MISPLACED).fetchone() is not None:
-            raise misplaced_answers(self.place)
+
+    def counting(self, field: str) -> str:
+        """Return the statement that counts entries by their index, which SQLite would not use if it were not told."""
+        return f"""select count(*) from all_entries indexed by entries_{field}
+            where chain = {self.number} and record ->> '{field}' is not null and +seq <= ?"""  # noqa: S608
 
     def interrupt(self, connection: Any) -> None:
         """Let a statement that another thread runs fail."""
@@ -184,8 +222,7 @@ class SqliteDatabase(Database):
         _require_version()
         if self.path.exists():
             raise self._made_already()
-        if self.head is not None:
-            self.head.begin(ledger)
+        self.begin_head(ledger)
         making = self.path.with_name(f"{self.path.name}.creating-{os.getpid()}")
         os.close(os.open(making, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         try:
@@ -195,7 +232,7 @@ class SqliteDatabase(Database):
                 connection.execute("BEGIN IMMEDIATE")
                 for statement in SQLITE_TABLES:
                     connection.execute(statement)
-                connection.execute("insert into ledger values (1, ?, ?, 0, ?)", (ledger, FORMAT, head))
+                connection.execute("insert into chains values (0, ?, ?, 0, ?)", (ledger, FORMAT, head))
                 connection.execute("COMMIT")
             fault_point("create.written")
             os.link(making, self.path)  # fails if someone else was faster, where a rename would overwrite
@@ -215,6 +252,14 @@ class SqliteDatabase(Database):
         return FileGate.at(self.path.resolve().with_name(f"{self.path.name}-turns"))
 
 
+def _definition(statement: str) -> str:
+    """Return what an index is on; SQLite spells the words before that in its own way."""
+    return statement.partition("entries_")[2]
+
+
+_DEFINED: Final = frozenset(map(_definition, INDEXES))
+
+
 def _open(path: Path) -> Any:
     return sqlite3.connect(path, isolation_level=None, check_same_thread=False)
 
@@ -229,7 +274,7 @@ def stream_names(path: Path) -> list[str]:
 
     A shell completes names with it while a person types, so it neither waits nor checks.
     """
-    opened = "select record ->> 'stream' from entries where record ->> 'kind' = 'opening'"
+    opened = "select record ->> 'stream' from all_entries where record ->> 'kind' = 'opening'"
     address = f"{path.absolute().as_uri()}?mode=ro"
     with suppress(OSError, sqlite3.Error), closing(sqlite3.connect(address, uri=True)) as ledger:
         return [str(name) for (name,) in ledger.execute(opened)]

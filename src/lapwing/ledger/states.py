@@ -74,7 +74,7 @@ class PopulationRecord:
     its type; `analysts` those about whom the custodian has decided: the others are limited by the budget alone. Where
     `only_named` is true, analysts without an allowance are refused. `most` is the limit for the cost of one question or
     a whole stream, and `noes_a_day` for how many questions of streams, whose noes are free, one analyst may ask in a
-    day; `None` is no limit.
+    day; `None` is no limit. `moved_to` is the name of the ledger in which its chain goes on, if it does not go on here.
     """
 
     name: str
@@ -86,6 +86,7 @@ class PopulationRecord:
     only_named: bool = False
     most: Budget | None = None
     noes_a_day: int | None = None
+    moved_to: str | None = None
 
     def versions(self, tables: Iterable[str], held: Mapping[str, int] | None = None) -> dict[str, int]:
         """Return the present version of each of `tables`; it is a `MovedOnError` if others are `held` open for them."""
@@ -107,10 +108,17 @@ class PopulationRecord:
         """
         if not self.admits(analyst):
             return UnnamedAnalystError(analyst, self.name)
+        if self.moved_to is not None:
+            return self.moved()
         if self.suspended:
             return SuspendedError(f"population {self.name!r}")
         stopped = self.analyst(analyst).suspended
         return SuspendedError(f"analyst {analyst!r} in population {self.name!r}") if stopped else None
+
+    def moved(self) -> SuspendedError:
+        """Return the error of whoever would spend or decide anything in a ledger that the population has left."""
+        who, where = f"population {self.name!r}", f"moved to ledger {self.moved_to}"
+        return SuspendedError(who, message=f"{who} {where}: ask in its workspace; its chain ends here for good")
 
     def admits(self, analyst: str) -> bool:
         """Return whether this analyst may ask at all: any analyst may, or only those who have an allowance."""

@@ -32,7 +32,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from itertools import takewhile
@@ -72,7 +72,7 @@ _MOST_STREAMS: Final = 1000
 _AT: Final = "select name, (select hash from entries where seq = ?), seq, (select count(*) from entries) from ledger"
 
 ACTS: Final = (
-    *("create", "population", "policy", "version", "rollback"),
+    *("create", "found", "population", "policy", "version", "rollback", "seal"),
     *("charge", "answer", "lose"),
     *("open", "intend", "decide", "close", "forfeit"),
 )
@@ -113,24 +113,30 @@ def _alone(_: list[PendingChange]) -> None: ...
 class Store:
     """The ledger's place: one connection to write and one to read, safe to share among threads and after a fork."""
 
-    def __init__(self, database: Database, clock: Clock = now) -> None:
+    def __init__(
+        self, database: Database, clock: Clock = now, *, above: "Store | None" = None, name: str | None = None
+    ) -> None:
         self.database, self._clock = database, clock
+        self._above, self._name = above, name  # the directory is above all other chains, and knows how they are named
         self._writer, self._reader = LazyConnection(database), LazyConnection(database)
+        # A file has one writer, whichever chain it is at: the threads of a process wait here, and not by looking again.
+        alone: AbstractContextManager[object] = nullcontext() if database.appends_atomically else threading.RLock()
+        self.turn: AbstractContextManager[object] = alone if above is None else above.turn
         self._cache = StateCache()
         self.background: BackgroundCheck | None = None  # of entries that were not followed when it was opened
         self.has_found_damage = False
         self._seen: Receipt | None = None
         self._looked: tuple[object, Receipt | None] = None, None  # the stamp that it had, and its end
         self._queue, self._rivals, self._learning = WriterQueue(), Rivals(), threading.Lock()
-        self.appends = AppendTimes()
+        self.appends: AppendTimes = AppendTimes() if above is None else above.appends
         # The transaction of the thread that holds the reader's lock. The reference is weak: one whose end was
         # interrupted is dropped.
         self._reading: Callable[[], Transaction | None] = _nothing
 
     @cached_property
     def gate(self) -> Turns:
-        """Locks that serialize requests for the same work."""
-        return self.database.gate()
+        """Locks that serialize requests for the same work, in any chain of the ledger."""
+        return self.database.gate() if self._above is None else self._above.gate
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
@@ -204,7 +210,7 @@ class Store:
         error nothing was written.
         """
         known = self._look()
-        with self._writer.lock:
+        with self._writer.lock, self.turn:
             with self._understood(self._writer):
                 transaction = self._begun_writing(known)
                 _pass([act], "begun")
@@ -236,7 +242,7 @@ class Store:
         """Make all changes that wait now, and report to each thread how its own ended."""
         begun, known = time.perf_counter(), self._look()
         group = [leader]
-        with self._writer.lock:
+        with self._writer.lock, self.turn:
             try:
                 transaction = self._make_together(group, known, self._queue.join)
             except SpoiledError:
@@ -269,7 +275,7 @@ class Store:
         one.forget()
         known = self._look()
         try:
-            with self._writer.lock:
+            with self._writer.lock, self.turn:
                 transaction = self._make_together([one], known)
             self._learn(transaction)
         except Exception as error:  # noqa: BLE001 - raised in the thread that waits for it
@@ -439,8 +445,7 @@ class Store:
     def _stamp(self) -> object:
         """Return a value that changes when an entry is committed or the head advances; None if there is none."""
         head = self.database.head
-        if self.background is not None:
-            self.background.require()
+        self.require_undamaged()
         with self._understood(self._reader):
             connection = self._reader.idle()
             stamp = self.database.stamp(connection)
@@ -454,15 +459,26 @@ class Store:
                 raise LedgerDamagedError("the row that names the ledger is missing")
             require_format(row[0])
 
+    def said_length(self) -> int:
+        """Return how many entries the chain says that it has; this is not checked."""
+        with self._reader.lock, self._understood(self._reader):
+            row = self._reader.open().execute("select seq from ledger").fetchone()
+            return row[0] if row and isinstance(row[0], int) else 0
+
     def shred(self) -> None:
         """Overwrite what was deleted, as far as the database can; it is tidying up, and failing at it does no harm."""
         with suppress(LedgerError), self._writer.lock, self._understood(self._writer):
             self.database.shred(self._writer.open())
 
-    def inspect(self) -> None:
-        """Look for damage in the structures of the database; reading goes on meanwhile."""
-        with self._writer.lock, self._understood(self._writer):
-            self.database.inspect(self._writer.open())
+    def inspect(self, *, deep: bool = False, beside: bool = True) -> None:
+        """Look for an index that disagrees with the entries of the chain; reading goes on `beside` it.
+
+        A `deep` look is at the structures of the whole database, of all chains.
+        """
+        look = self.database.inspect_all if deep else self.database.inspect
+        connection = self._writer if beside else self._reader
+        with connection.lock, self._understood(connection):
+            look(connection.open())
 
     def close(self) -> None:
         """Close files and connections; the next transaction opens them again."""
@@ -472,8 +488,7 @@ class Store:
 
     def _look(self) -> Known:
         """Return the known lower bounds, read before a transaction begins: later ones may exceed its snapshot."""
-        if self.background is not None:
-            self.background.require()
+        self.require_undamaged()
         kept = self.database.head
         return Known(self._seen, kept.promised() if kept else None)
 
@@ -502,6 +517,8 @@ class Store:
             news=news,
             whole=self._wait_for_check,
         )
+        if self._name not in {None, transaction.ledger}:
+            raise LedgerDamagedError(f"this is chain {transaction.ledger}, and chain {self._name} was asked")
         seen, promised = known
         last = transaction.last
         if seen:
@@ -518,6 +535,13 @@ class Store:
         if promised and promised != seen:
             require_promised(promised, transaction.receipt, found=transaction.hash_of(promised.seq))
         return transaction
+
+    def require_undamaged(self) -> None:
+        """Refuse if the background check found damage in this chain or in the directory."""
+        if self.background is not None:
+            self.background.require()
+        if self._above is not None:
+            self._above.require_undamaged()
 
     def _wait_for_check(self) -> None:
         if self.background is not None:

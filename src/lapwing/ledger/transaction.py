@@ -52,6 +52,10 @@ _RECALLS: Final = """select digest, seq, place from recalls where digest in ({0}
     union all select record ->> 'recall', seq, -1 from entries where record ->> 'recall' in ({0}) order by 2"""
 
 
+_DECIDED: Final = frozenset({"policy", "charge", "write-off", "recall", "request", "refusal", "opening", "intent"})
+"""The kinds of entries that begin or decide something: none of them comes after a population has moved."""
+
+
 def _nothing() -> None: ...
 
 
@@ -199,8 +203,12 @@ class Transaction:
         """Add an entry at the end of the chain.
 
         One that `settles` a question carries no time, whether it was answered, lost, or closed its stream: how long
-        that took may depend on the data, and hashes go to analysts.
+        that took may depend on the data, and hashes go to analysts. Nothing begins or is decided after a move.
         """
+        if kind in _DECIDED and fields.get("change") != "arrival":
+            known = self.population(fields["population"])
+            if known.moved_to is not None:
+                raise known.moved()
         seq = self._end.seq + 1
         record: dict[str, Any] = {"kind": kind, "seq": seq, **fields}
         if "settles" not in fields:
@@ -295,6 +303,13 @@ class Transaction:
         if self._cache.known and (missing := self._cache.known.unlisted(Lookup.POLICY, found)):
             raise LedgerDamagedError("belongs to a population which an index does not find", seq=missing)
         return sorted(found)
+
+    def founding(self, population: str) -> Record | None:
+        """Return the entry of the directory that founded a population; `None` if it was never founded."""
+        seq = self._seq(Lookup.CHAIN, population)
+        if seq is None:
+            return None
+        return self._added.get(seq) or _require_found(self.must(seq), kind="founding", founds=population)
 
     def population(self, name: str) -> PopulationRecord:
         """Return a population as the last decision about it left it."""

@@ -199,7 +199,7 @@ def _fill(making: Path, address: str, key_file: Path, settings: Path | None, *, 
         text = _settings_of(ledger, address) if settings is None else _with_ledger(settings, address)
         declared = read_settings(sources_from, text)
         fingerprints = Fingerprints(making / FINGERPRINTS)
-        fingerprints.belong(ledger.head().ledger)
+        fingerprints.belong(ledger.name)
         agreement = Agreement(ledger, fingerprints)
         for one in declared.populations.values():
             agreement.require(one)
@@ -226,11 +226,15 @@ def _copy_key(given: Path, place: Path) -> None:
 
 def _require_key_of_streams(ledger: Ledger, making: Path, populations: Iterable[str], given: Path) -> None:
     """Refuse a key that opens none of the open streams: with it this host would close them all at their full price."""
-    is_open = ReservationStatus.OPEN
-    names = [one.name for population in populations for one in ledger.reservations.all(population, status=is_open)]
-    if not names or any(_opens(ledger.reservations.find(name), read_key(making)) for name in names):
+    every = [
+        (kept, one.name)
+        for name in populations
+        for kept in [ledger.of(name).reservations]
+        for one in kept.all(name, status=ReservationStatus.OPEN)
+    ]
+    if not every or any(_opens(kept.find(name), read_key(making)) for kept, name in every):
         return
-    streams = "the open stream" if len(names) == 1 else f"any of the {len(names)} open streams"
+    streams = "the open stream" if len(every) == 1 else f"any of the {len(every)} open streams"
     reason = f"does not open {streams} of this ledger: it is the key of another workspace"
     raise ParameterError("key", str(given), reason=reason, remedy=f"copy the {KEY_FILE} of a host of this ledger")
 

@@ -268,19 +268,20 @@ class Workspace:
         A question without an answer is lost, and stays charged, and so is a round of a reservation. A question of a
         stream is decided with its own noise; where that cannot be, the others are settled all the same.
         """
-        lost = self.ledger.questions.lose_abandoned() + self.ledger.reservations.lose_abandoned()
-        intents = self.ledger.reservations.unsettled(STREAM)
+        every = [self.ledger.of(name) for name in self.ledger.populations()]
+        lost = sum(one.questions.lose_abandoned() + one.reservations.lose_abandoned() for one in every)
+        intents = [(one, intent) for one in every for intent in one.reservations.unsettled(STREAM)]
         failures: dict[str, LapwingError] = {}
-        for intent in intents:
-            stream = self.ledger.reservations.find(intent.reservation)
+        for one, intent in intents:
+            stream = one.reservations.find(intent.reservation)
             try:
                 self.session(stream.population, analyst=stream.analyst).resume(stream.name)
             except LedgerError:
                 raise
             except LapwingError as failure:  # mostly it is lost now, or its stream is closed: settled as well
                 failures[intent.reservation] = failure
-        left = {intent.reservation for intent in self.ledger.reservations.unsettled(STREAM)}
-        decided = sum(intent.reservation not in left for intent in intents)
+        left = {intent.reservation for one in every for intent in one.reservations.unsettled(STREAM)}
+        decided = sum(intent.reservation not in left for _, intent in intents)
         unsettled = {name: reason for name, reason in failures.items() if name in left}
         for reason in unsettled.values():
             self._log(reason)
@@ -383,13 +384,13 @@ def _checkpoints(folder: Path) -> CheckpointFile | None:
 
 def _require_own(ledger: Ledger, fingerprints: Fingerprints) -> None:
     """Refuse the ledger of another workspace, which knows nothing of what was spent here."""
-    head, ours = ledger.head(), fingerprints.ledger
+    name, ours = ledger.name, fingerprints.ledger
     if ours is None:
         with suppress(OSError):  # with read access only, nothing can be remembered in it
-            fingerprints.belong(head.ledger)
-    elif ours != head.ledger:
-        reason = f"this is ledger {head.ledger}, and the workspace belongs to ledger {ours}"
-        raise errors.LedgerRolledBackError(reason, seq=0, last=head.seq)
+            fingerprints.belong(name)
+    elif ours != name:
+        reason = f"this is ledger {name}, and the workspace belongs to ledger {ours}"
+        raise errors.LedgerRolledBackError(reason, seq=0, last=0)
 
 
 def failure_log(folder: Path) -> Callable[[Exception], None]:

@@ -19,7 +19,7 @@ from lapwing.doors.cli import main
 PATIENTS = 2000
 LEAK = re.compile(r"Fraction\(|DP\(|\w+Error\(|\bNone\b|(?<!=)(?<!epsilon) inf\b|Workspace\.|Traceback|<class ")
 """What a person at the command line should never read: how Python writes things down."""
-RECEIPT = re.compile(r"lapwing:[0-9a-f]+:\d+:[0-9a-f]{64}")
+RECEIPT = re.compile(r"lapwing:[0-9a-f]+(?:/\d+)?:\d+:[0-9a-f]{64}")
 
 
 def write_patients(folder: Path, people: int = PATIENTS) -> None:

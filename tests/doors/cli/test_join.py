@@ -38,7 +38,7 @@ def test_a_second_host_shares_account_key_and_streams(first, quick_path, address
     assert "next    lapwing add TABLE --source FILE" in told.out
     assert (second / "stream.key").stat().st_mode & 0o777 == 0o600
     assert sorted(file.name for file in second.iterdir()) == sorted(
-        ["fingerprints.json", "fingerprints.lock", "lapwing.toml", "ledger.head", "stream.key"]
+        ["fingerprints.json", "fingerprints.lock", "lapwing.toml", "ledger.head", "ledger.head.1", "stream.key"]
     )
     assert spent(second) == spent(first)
     write_patients(second)

@@ -54,7 +54,7 @@ def figures_of(workspace: Workspace, population: str, people: int | None, langua
         "people": None if people is None else numbers.whole(people),
         "budget": numbers.budget(account.budget),
         "spent": numbers.percent(float(1 - share_left(account))),
-        "entries": numbers.whole(workspace.ledger.last_entry()),
+        "entries": numbers.whole(workspace.ledger.of(population).last_entry()),
         "beliefs": [
             (numbers.percent(float(prior)), numbers.percent(belief_range(prior, epsilon)[1])) for prior in _PRIORS
         ],

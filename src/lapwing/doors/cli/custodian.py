@@ -465,5 +465,5 @@ def _accept_rollback(door: Door, *, yes: bool) -> None:
 
 
 def _open_streams(account: Ledger) -> list[str]:
-    streams = (one for name in account.populations() for one in account.reservations.all(name))
+    streams = (one for name in account.populations() for one in account.of(name).reservations.all(name))
     return [one.name for one in streams if one.status is ReservationStatus.OPEN]

@@ -7,8 +7,10 @@ import click
 
 from lapwing.doors.cli.commands import facts, json_option, progress, table, tell
 from lapwing.doors.cli.options import Door, for_the_custodian
-from lapwing.ledger.entries import Receipt
+from lapwing.ledger.entries import Receipt, Record
 from lapwing.ledger.export import check_export, describe, export_json, export_parquet, without_states
+from lapwing.ledger.ledger import Ledger
+from lapwing.ledger.moving import move_away, move_here
 from lapwing.ledger.replay import Verification
 from lapwing.ledger.replay import verify as verify_ledger
 from lapwing.vocabulary.errors import ParameterError
@@ -47,14 +49,28 @@ def show(door: Door, *, last: int) -> None:
     """
     with door.workspace() as opened:
         names = opened.ledger.populations() if door.population is None else [door.population]
-        every = [*opened.ledger.notes(), *(entry for name in names for entry in opened.ledger.history(name))]
-    entries = sorted(every, key=lambda entry: entry["seq"])
+        entries = _in_time([_all_of(opened.ledger.of(name), name) for name in names])
     shown = entries[-last:]
     rows = [[str(one["seq"]), one.get("at", "")[:16].replace("T", " "), one["kind"], *describe(one)] for one in shown]
     door.tell(
         {"entries": [without_states(entry) for entry in shown], "shown": len(shown), "all": len(entries)},
         table(["entry", "at", "kind", "by", "what"], rows, left=5),
     )
+
+
+def _all_of(ledger: Ledger, population: str) -> list[Record]:
+    return sorted([*ledger.notes(), *ledger.history(population)], key=lambda entry: entry["seq"])
+
+
+def _in_time(chains: list[list[Record]]) -> list[Record]:
+    """Return the entries of all chains in time, those of each in their order; some have no time of their own."""
+    timed: list[tuple[str, Record]] = []
+    for entries in chains:
+        at = ""
+        for entry in entries:
+            at = max(at, entry.get("at", at))
+            timed.append((at, entry))
+    return [entry for _, entry in sorted(timed, key=lambda one: one[0])]
 
 
 @click.command()
@@ -79,7 +95,7 @@ def history(door: Door, *, analyst: str | None, last: int, every: bool) -> None:
     with door.workspace() as opened:
         names = list(opened.settings.populations) if door.population is None else [door.population]
         told = {name: opened.ledger.history(name) for name in names}
-        notes = opened.ledger.notes() if analyst is None else []
+        notes = [note for name in names[:1] for note in opened.ledger.of(name).notes()] if analyst is None else []
         known = {one for name in names for one in opened.ledger.analysts(name)}
         if analyst is not None and analyst not in known:
             require_known_analyst(analyst, known)
@@ -121,7 +137,8 @@ def verify(door: Door, receipts: tuple[str, ...], exported: Path | None, cores: 
 
     The ledger's word is not taken for anything: what was charged is added up again, and must fit under the cap after
     every entry. With --receipt it must also contain what the receipt proves. An export can be checked by anyone, with
-    no ledger, no key and no database. --cores makes it faster where there are several populations and many entries.
+    no ledger, no key and no database. --cores makes it faster where there are several populations and many entries, and
+    --population checks the chain of one. The receipt to keep covers all that was checked.
 
     \b
     lapwing ledger verify
@@ -138,15 +155,19 @@ def verify(door: Door, receipts: tuple[str, ...], exported: Path | None, cores: 
         found = Verification(entries=head.seq, head=head, receipts=len(shown))
     else:
         with door.workspace() as opened, progress("checking") as tick:
-            found = verify_ledger(opened.ledger, shown, tick, cores=cores)
+            found = verify_ledger(_chosen(opened.ledger, door), shown, tick, cores=cores)
     door.tell(found.to_dict(), f"Sound: {found}.", facts(("keep", found.head)))
 
 
 @ledger.command("export")
 @click.argument("path", type=click.Path(path_type=Path))
+@click.option(
+    "--cores", type=click.IntRange(1, 256), default=1, show_default=True, help="Read the populations by so many."
+)
+@click.option("--to", metavar="RECEIPT", help="Move the population for good, to the ledger of this receipt or name.")
 @for_the_custodian
-def export(door: Door, path: Path) -> None:
-    """Write all entries to a new file: .jsonl, one on each line, or .parquet.
+def export(door: Door, path: Path, *, cores: int, to: str | None) -> None:
+    """Write all entries to a new file: .jsonl, one on each line, or .parquet; with --population those of one.
 
     Nothing in it is secret: no data, no noise, no key. A JSON export can be checked by anyone, with `lapwing ledger
     verify --export` or with ten lines of any language (docs/ledger.md).
@@ -155,8 +176,18 @@ def export(door: Door, path: Path) -> None:
     lapwing ledger export ledger.jsonl
     lapwing ledger export ledger.parquet
 
+    With --population and --to a population moves to another ledger, whose custodian gives a receipt of it (`lapwing
+    ledger verify`). Its spending must be suspended before, and its streams closed. It is closed here for good, and
+    goes on there with `lapwing ledger import`.
+
+    \b
+    lapwing suspend --population north
+    lapwing ledger export north.jsonl --population north --to RECEIPT
+
     It costs nothing.
     """
+    if to is not None and (door.population is None or path.suffix == ".parquet"):
+        raise ParameterError("to", to, reason="moves one population, as JSON", remedy="add --population, and .jsonl")
     if path.suffix not in _FORMATS:
         raise ParameterError(
             "path", str(path), reason="is neither .jsonl nor .parquet", remedy="name it ledger.jsonl, say"
@@ -167,11 +198,50 @@ def export(door: Door, path: Path) -> None:
         )
         raise ParameterError("path", str(path), reason=reason, remedy="choose another name")
     with door.workspace() as opened:
-        head = _FORMATS[path.suffix](opened.ledger, path)
+        chosen = _chosen(opened.ledger, door)
+        if to is not None and door.population is not None:
+            place = Receipt.parse(to).ledger.partition("/")[0] if ":" in to else to
+            head = move_away(opened.ledger, door.population, place, path)
+        else:
+            head = _FORMATS[path.suffix](chosen, path, cores=cores)
+        entries = chosen.last_entry()
+    next_ = None if to is None else f"lapwing ledger import {path}, in the workspace of ledger {place}"
     door.tell(
-        {"path": str(path), "entries": head.seq, "head": str(head)},
-        facts(("wrote", f"{head.seq:,} entries to {path}"), ("keep", head)),
+        {"path": str(path), "entries": entries, "head": str(head)},
+        facts(("wrote", f"{entries:,} entries to {path}"), ("keep", head), ("next", next_)),
     )
+
+
+@ledger.command("import")
+@click.argument("path", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@for_the_custodian
+def import_(door: Door, path: Path) -> None:
+    """Go on with a population that moved here: `lapwing ledger export --population P --to RECEIPT` wrote PATH.
+
+    The chain and every charge in it are checked before anything is written; receipts stay valid. Its spending stays
+    suspended: declare its tables in lapwing.toml as they were where it came from, and then end the suspension.
+
+    \b
+    lapwing ledger import north.jsonl
+    lapwing suspend --population north --end
+
+    It costs nothing, and can be done once, in the ledger that was named.
+    """
+    with door.workspace() as opened:
+        population, head = move_here(opened.ledger, path)
+    door.tell(
+        {"population": population, "entries": head.seq, "head": str(head)},
+        facts(("goes on", f"population {population}, with {head.seq:,} entries"), ("keep", head)),
+    )
+
+
+def _chosen(ledger: Ledger, door: Door) -> Ledger:
+    """Return the ledger, open at the population that was named, if one was."""
+    if door.population is None:
+        return ledger
+    chosen = ledger.of(door.population)
+    chosen.population(door.population)
+    return chosen
 
 
 @click.command()
@@ -207,12 +277,12 @@ def join(folder: Path, *, ledger: str, key_file: Path, settings: Path | None, as
     with join_ledger(folder, ledger, key_file=key_file, settings=settings) as workspace:
         names = list(workspace.settings.populations)
         tables = [table for one in workspace.settings.populations.values() for table in one.sources]
-        head = workspace.ledger.head()
+        ledger, entries = workspace.ledger.name, workspace.ledger.last_entry()
     after = "lapwing check" if tables else "lapwing add TABLE --source FILE"
     tell(
-        {"workspace": str(folder), "populations": names, "tables": tables, "ledger": head.ledger, "entries": head.seq},
+        {"workspace": str(folder), "populations": names, "tables": tables, "ledger": ledger, "entries": entries},
         facts(
-            ("joined", f"ledger {head.ledger}, which has {head.seq:,} entries"),
+            ("joined", f"ledger {ledger}, which has {entries:,} entries"),
             ("people", ", ".join(names)),
             ("made", f"{folder}, with its settings and a copy of the key: delete {key_file}"),
             ("next", f"{after} -w {folder}"),

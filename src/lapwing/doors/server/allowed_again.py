@@ -20,6 +20,7 @@ _OF_BOARDS: Final = frozenset({"open_dashboard", "publish_release"})
 
 def require_told(ledger: Ledger, memory: Memory, population: str, analyst: str, key: str) -> None:
     """Refuse an analyst who may not ask any more about the tables of what stands under a key, if anything does."""
+    ledger = ledger.of(population)
     decided = ledger.population(population)
     if decided.analyst(analyst).tables is None:
         return

@@ -81,7 +81,8 @@ class Endpoint:
 
 def operation_routes(answering: Answering) -> list[Route]:
     """Return a route for each operation of the table, in its order."""
-    return [Route(API + one.path, Endpoint(answering, one), methods=[one.method]) for one in OPERATIONS]
+    paths = {one.name: one.path.replace("{receipt}", "{receipt:path}") for one in OPERATIONS}  # it has a slash in it
+    return [Route(API + paths[one.name], Endpoint(answering, one), methods=[one.method]) for one in OPERATIONS]
 
 
 def make_server(workspace: Workspace, store: DoorStore, settings: DoorSettings) -> Server:
@@ -95,7 +96,7 @@ def make_server(workspace: Workspace, store: DoorStore, settings: DoorSettings) 
         jobs=Jobs(tick=settings.tick, at_once=limits.at_once, most_waiting=limits.waiting, on_failure=state.log),
         limits=limits,
         rates=rate_limits(store, limits),
-        metrics=Metrics(fine=_timed_finely(), appends=state.ledger.store.appends),
+        metrics=Metrics(fine=_timed_finely(), appends=state.ledger.appends),
         address=settings.address,
         tick=settings.tick,
         threads=CapacityLimiter(8),

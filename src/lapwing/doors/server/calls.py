@@ -23,6 +23,7 @@ from lapwing.doors.server.roles import Right, Role
 from lapwing.doors.server.saved_questions import SavedQuestions
 from lapwing.doors.server.server_state import ServerState
 from lapwing.doors.server.shared_rates import RateLimits
+from lapwing.ledger.ledger import Ledger
 from lapwing.session import Session
 from lapwing.vocabulary.codec import digest
 from lapwing.vocabulary.deadline import deadline
@@ -90,7 +91,7 @@ class ServerCall:
     """One request, after it was found to be allowed.
 
     `raw` is its body as it came, and `body` the same as its type; `key` is its idempotency key, for operations that
-    charge; `headers` are in small letters; `last_entry` is the number of the ledger's last entry when it came.
+    charge; `headers` are in small letters; `last_entry` is that of the last entry about its population when it came.
     """
 
     server: Server
@@ -110,6 +111,11 @@ class ServerCall:
     def population(self) -> str:
         """The population in the path."""
         return self.path["population"]
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger, open at the population in the path."""
+        return self.server.state.ledger.of(self.population)
 
     def session(self, body: Any = None) -> Session:
         """Return a session of the caller for the body of this call, or for the `body` of an earlier one."""
@@ -152,7 +158,7 @@ class ServerCall:
 
     def reserved_entry(self, name: str) -> int:
         """Return the number of the last entry of a reservation, for what is told from it for nothing."""
-        return int(self.server.state.ledger.reservations.find(name).last["seq"])
+        return int(self.ledger.reservations.find(name).last["seq"])
 
     def told_before(self) -> bytes | None:
         """Return the answer under the key, where it is kept here: it was free, or the ledger does not have the key."""
@@ -168,7 +174,7 @@ class ServerCall:
     def is_worked_on(self, key: str) -> bool:
         """Say whether a living process works on a key of the caller."""
         name = JobName(self.population, self.person.id, key)
-        with self.server.state.ledger.store.gate.working(_lease(name)) as is_free:
+        with self.server.state.ledger.gate.working(_lease(name)) as is_free:
             return not is_free
 
     async def in_thread(self, work: "Callable[[ServerCall], T]") -> T:
@@ -182,7 +188,7 @@ class ServerCall:
         """
 
         def seen(job: Job) -> Any:
-            with self.server.state.ledger.store.gate.working(_lease(job.name), _PATIENCE):
+            with self.server.state.ledger.gate.working(_lease(job.name), _PATIENCE):
                 try:
                     return work(job)
                 except (LapwingError, ProblemError):

@@ -251,7 +251,7 @@ def _asked_elsewhere(call: ServerCall, key: str) -> dict[str, Any] | None:
     if end["kind"] == "lost":
         raise UnansweredError(key, seq=charge["seq"], lost=True)
     budget = ledger.account(call.population).budget
-    answer = read_back(charge, end, ledger.receipt(end["seq"]), budget)
+    answer = read_back(charge, end, ledger.of(call.population).receipt(end["seq"]), budget)
     return None if answer is None else _record(answer, key, {})
 
 

@@ -225,11 +225,13 @@ def list_unsettled(call: ServerCall) -> Any:
     ledger = call.server.state.ledger
     questions = [
         {"entry": one.seq, "population": one.population, "analyst": one.analyst, "at": one.at, "stream": None}
-        for one in ledger.questions.unsettled()
+        for name in ledger.populations()
+        for one in ledger.of(name).questions.unsettled()
     ]
     intents = [
         {"entry": one.seq, "population": None, "analyst": None, "at": None, "stream": one.reservation}
-        for one in ledger.reservations.unsettled()
+        for name in ledger.populations()
+        for one in ledger.of(name).reservations.unsettled()
     ]
     return questions + intents
 

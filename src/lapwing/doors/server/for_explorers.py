@@ -228,7 +228,7 @@ def _opened(call: ServerCall) -> dict[str, Any]:
 def _standing(call: ServerCall, told: dict[str, Any]) -> dict[str, Any]:
     """Return what was told of an explorer, with what the ledger says of it now."""
     try:
-        record = call.server.state.ledger.reservations.find(told["explorer"])
+        record = call.ledger.reservations.find(told["explorer"])
     except LapwingError:
         raise ProblemError.not_there() from None
     is_open = record.status is ReservationStatus.OPEN

@@ -50,10 +50,13 @@ def _left(call: ServerCall, analyst: str) -> str | None:
 
 
 def list_entries(call: ServerCall) -> Any:
-    """Return entries of the ledger, in their order: those after a number, and fewer where they are long."""
+    """Return entries about a population, in their order: those after a number, and fewer where they are long.
+
+    The population is that with this number of a chain, or the first one.
+    """
     after, limit = call.query.get("after", 0), call.query.get("limit", 100)
-    told, length = list[dict[str, Any]](), 0
-    with call.server.state.ledger.store.reading() as transaction:
+    told, length, ledger = list[dict[str, Any]](), 0, call.server.state.ledger
+    with ledger.in_chain(call.query.get("chain") or min(ledger.numbers().values())).store.reading() as transaction:
         for one in islice(transaction.entries(after), limit):
             length += sum(len(value) for value in one.record.values() if isinstance(value, str))
             if told and length > _MOST_CHARACTERS:
@@ -63,9 +66,10 @@ def list_entries(call: ServerCall) -> Any:
 
 
 def show_head(call: ServerCall) -> Any:
-    """Return the receipt of the last entry, to be kept elsewhere."""
-    head = call.server.state.ledger.head()
-    return {"ledger": head.ledger, "entries": head.seq, "head": str(head)}
+    """Return a receipt that covers all entries, to be kept elsewhere, and the chains of all populations."""
+    ledger = call.server.state.ledger
+    head, chains = ledger.head(), ledger.numbers()
+    return {"ledger": head.ledger, "entries": ledger.last_entry(), "head": str(head), "chains": chains}
 
 
 async def show_metrics(call: ServerCall) -> Reply:

@@ -94,7 +94,7 @@ def publication_under(call: ServerCall, key: str, known: dict[str, Any]) -> tupl
     ended = call.server.memory.ending(call.population, call.person.id, key)
     if ended is not None:
         return state_after(ended[0]), msgspec.Raw(ended[1])
-    ledger = call.server.state.ledger
+    ledger = call.ledger
     opened = ledger.request(call.population, call.person.id, key)
     if opened is None:
         return None

@@ -39,7 +39,7 @@ def _preview(call: ServerCall) -> bytes:
 def list_streams(call: ServerCall) -> Any:
     """List the streams of whoever calls."""
     state = call.server.state
-    known = state.ledger.reservations.all(call.population, analyst=call.person.id)
+    known = call.ledger.reservations.all(call.population, analyst=call.person.id)
     account = state.ledger.account(call.population)
     titles = _titles(call)
     return [_record(one, account, titles) for one in known if not _is_of_explorer(one)]
@@ -139,7 +139,7 @@ def what_became(call: ServerCall, key: str, known: dict[str, Any]) -> tuple[JobS
     What a dead process left in flight is decided, with the noise that it has. Nothing new is asked, so nothing is
     charged that was not: what the ledger does not have under the key was never asked. None where it has nothing.
     """
-    ledger = call.server.state.ledger
+    ledger = call.ledger
     entry = ledger.request(call.population, call.person.id, key)
     if entry is None or known["kind"] == _CLOSING:  # which the ledger has no key of
         return None
@@ -206,7 +206,7 @@ def _resumed(call: ServerCall, job: Job) -> QuestionStream:
 def _own(call: ServerCall) -> ReservationRecord:
     """Return a stream of the caller; one of somebody else is not there."""
     try:
-        record = call.server.state.ledger.reservations.find(call.path["stream"])
+        record = call.ledger.reservations.find(call.path["stream"])
     except LapwingError:
         raise ProblemError.not_there() from None
     if (record.analyst, record.population, record.kind) != (call.person.id, call.population, STREAM):

@@ -162,7 +162,7 @@ def synthesis_under(call: ServerCall, key: str, known: dict[str, Any]) -> tuple[
     ended = call.server.memory.ending(call.population, call.person.id, key)
     if ended is not None:
         return state_after(ended[0]), msgspec.Raw(ended[1])
-    ledger = call.server.state.ledger
+    ledger = call.ledger
     opened = ledger.request(call.population, call.person.id, key)
     if opened is None:
         return None

@@ -241,7 +241,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "ledger_entries",
         for_overseers.list_entries,
         answer=Records,
-        query=_AFTER,
+        query=_AFTER | {"chain": (1, 2**31 - 1)},
         refusals=(422, 503),
     ),
     _oversee("GET", "/metrics", "metrics", for_overseers.show_metrics, answer=OpenMetrics, refusals=()),

@@ -43,7 +43,7 @@ class KeptExplorer(NamedTuple):
 
 
 class _Standing(NamedTuple):
-    """Whether a population admits a person, and whether to some of its tables only, at the ledger's last entry."""
+    """Whether a population admits a person, and whether to some of its tables only, at the last entry about it."""
 
     last: int
     is_admitted: bool
@@ -84,17 +84,17 @@ class ServerState:
     def require_population(self, name: str, person: Person) -> int:
         """Refuse a population that is not there, or not for this person: both alike.
 
-        Return the number of the last entry of the ledger; as long as it is the same, so is what was found.
+        Return the number of the last entry about it; as long as it is the same, so is what was found.
         """
         if name not in self.workspace.settings.populations:
             raise ProblemError.not_there()
-        last = self.last_entry()
+        last = self.ledger.of(name).last_entry()
         if person.role in _ADMITTED and not self._standing(name, person, last).is_admitted:
             raise ProblemError.not_there()
         return last
 
     def is_limited(self, name: str, person: Person, last: int) -> bool:
-        """Say whether a person may ask about some tables of a population only; `last` is the ledger's last entry."""
+        """Say whether a person may ask about some tables of a population only; `last` is the last entry about it."""
         return self._standing(name, person, last).is_limited
 
     def _standing(self, name: str, person: Person, last: int) -> "_Standing":
@@ -123,10 +123,6 @@ class ServerState:
         for name, ids in {}.items() if sets is UNSET else sets.items():
             session.concept_set(name, ids)
         return session
-
-    def last_entry(self) -> int:
-        """Return the number of the last entry of the ledger."""
-        return self.ledger.last_entry()
 
     def warm(self) -> None:
         """Open the tables before the first question comes; what cannot be opened now is tried again with it."""

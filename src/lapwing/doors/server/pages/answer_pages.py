@@ -90,7 +90,7 @@ async def _told(visit: PageVisit, key: str) -> dict[str, Any]:
 
 
 async def _show_verdict(visit: PageVisit, known: dict[str, Any], cohort: CohortDraft | None) -> Response:
-    ledger, key, asked = visit.server.state.ledger, visit.part("key"), known["body"]
+    ledger, key, asked = visit.server.state.ledger.of(visit.population), visit.part("key"), known["body"]
     told = await visit.in_thread(lambda: verdict_of(ledger, visit.population, analyst=visit.person.id, key=key))
     ended = visit.server.memory.ending(visit.population, visit.person.id, key)
     if told is None and ended is not None and ended[0] == HTTPStatus.OK:  # it was free
@@ -144,7 +144,7 @@ async def _show_verdicts(visit: PageVisit, known: dict[str, Any], cohort: Cohort
         raise PageRefusedError(409, outcome["error"])
     told = [None if one is None else Verdict(one["verdict"]).is_yes for one in outcome["answers"]]
     first = next(one for one in outcome["answers"] if one is not None)
-    record = visit.server.state.ledger.reservations.find(first["stream"])
+    record = visit.server.state.ledger.of(visit.population).reservations.find(first["stream"])
     of, margin = (terms := StreamTerms.read(record.terms)).streamed, terms.margin(questions=len(told))
     axes, cells = _cells(visit, key, asked["wheres"])
     grid = verdict_grid(cells, told)

@@ -26,7 +26,6 @@ from lapwing.doors.server.pages.ledger_rows import ledger_rows
 from lapwing.doors.server.pages.page_visit import FormAct, Page, PageRefusedError, PageVisit, act, acts
 from lapwing.doors.server.pages.policy import allowance_of, analyst_of, known_people
 from lapwing.doors.server.roles import Role
-from lapwing.ledger.entries import Record
 
 P: Final = "/populations/{population}/custody"
 _AMOUNT: Final = re.compile(r"\d{1,2}(\.\d{1,6})?")
@@ -115,32 +114,27 @@ async def verify(visit: PageVisit) -> Response:
 
 
 async def show_ledger(visit: PageVisit, verified: dict[str, Any] | None = None) -> Response:
-    """Show the entries of the ledger, the newest first, and the end of it to keep; and whether it was just verified."""
+    """Show the entries about a population, the newest first, a receipt to keep, and whether it was just verified."""
     head, who = await visit.do("ledger_head"), visit.asked("who")[:60]
-    given = visit.asked("before")
-    last = int(given) if given.isdecimal() and len(given) < 16 else head["entries"] + 1  # noqa: PLR2004
+    chains, name = head["chains"], visit.asked("population")
+    name = name if name in chains else min(chains, key=lambda one: int(chains[one]))
+    given, ledger = visit.asked("before"), visit.server.state.ledger.of(name)
+    last = int(given) if given.isdecimal() and len(given) < 16 else ledger.last_entry() + 1  # noqa: PLR2004
     if who:
-        shown = await visit.in_thread(lambda: _entries_of(visit, who, last))
+        words: dict[str, Any] = {"limit": _ENTRIES, "analyst": who, "newest_first": True}
+        shown = await visit.in_thread(lambda: ledger.entries(name, after=last, **words))
         older = shown[-1]["seq"] if len(shown) == _ENTRIES else None
     else:
         first = max(0, last - _ENTRIES - 1)
-        entries = await visit.do("ledger_entries", query={"after": first, "limit": _ENTRIES})
+        entries = await visit.do("ledger_entries", query={"after": first, "limit": _ENTRIES, "chain": chains[name]})
         shown = [one["entry"] for one in reversed(entries) if one["entry"]["seq"] < last]
         older = first + 1 if first else None
     rows = await visit.in_thread(lambda: ledger_rows(visit, shown))
     here = {one.number for one in rows}
-    return visit.show("ledger.html", head=head, rows=rows, here=here, who=who, older=older, verified=verified)
-
-
-def _entries_of(visit: PageVisit, who: str, last: int) -> list[Record]:
-    """Return the last entries that one analyst caused, of all populations, the newest first."""
-    ledger = visit.server.state.ledger
-    found = [
-        entry
-        for population in visit.server.state.populations()
-        for entry in ledger.entries(population, after=last, limit=_ENTRIES, analyst=who, newest_first=True)
-    ]
-    return sorted(found, key=lambda entry: int(entry["seq"]), reverse=True)[:_ENTRIES]
+    names = sorted(chains)
+    return visit.show(
+        "ledger.html", head=head, rows=rows, here=here, who=who, older=older, verified=verified, name=name, names=names
+    )
 
 
 async def export(visit: PageVisit) -> Response:

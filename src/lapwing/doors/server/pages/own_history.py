@@ -157,7 +157,9 @@ def _explored(visit: PageVisit, entry: Record) -> CorridorTerms | None:
     if entry["kind"] not in {"opening", "intent", "closing"} or "stream" not in entry:
         return None
     try:
-        terms = StreamTerms.read(visit.server.state.ledger.reservations.find(entry["stream"]).terms)
+        terms = StreamTerms.read(
+            visit.server.state.ledger.of(visit.population).reservations.find(entry["stream"]).terms
+        )
     except LapwingError:
         return None
     return terms if isinstance(terms, CorridorTerms) else None
@@ -220,7 +222,9 @@ def _read_back(visit: PageVisit, charge: Record, end: Record) -> str:
     ledger = visit.server.state.ledger
     if end["kind"] == "lost":
         return str(visit.say("history.lost"))
-    answer = read_back(charge, end, ledger.receipt(end["seq"]), ledger.account(visit.population).budget)
+    answer = read_back(
+        charge, end, ledger.of(visit.population).receipt(end["seq"]), ledger.account(visit.population).budget
+    )
     return "" if answer is None else _short(visit, answer)
 
 

@@ -135,7 +135,7 @@ async def show_account(visit: PageVisit, made: dict[str, Any] | None = None) -> 
         own_left=await visit.in_thread(lambda: left_of_allowance(visit, visit.person.id)) if may_ask else "",
         requests=await visit.do("own_requests") if may_ask else [],
         tokens=[one for one in await visit.do("tokens") if not one["revoked"]],
-        head=str(visit.server.state.ledger.head()),
+        head=str(visit.server.state.ledger.of(visit.population).head()),
     )
 
 

@@ -52,6 +52,7 @@ def verdict_of(ledger: Ledger, population: str, *, analyst: str, key: str) -> To
 
 
 def _answer(ledger: Ledger, end: Record, *, is_free: bool) -> StreamAnswer:
+    ledger = ledger.of(end["population"])
     record = ledger.reservations.find(end["stream"])
     return answer_of(
         stored_verdict(end["answer"]),

@@ -1,0 +1,284 @@
+"""The chains of a ledger: a directory, which says which population has which chain, and the chain of each.
+
+Nothing spans two populations: each has its own entries, numbered from 1, its own end and lock, and its own head and
+checkpoint. A population is founded by an entry of the directory, and the number of this entry is that of its chain. Its
+receipts name it, `lapwing:LEDGER/CHAIN:NUMBER:HASH`, and those of the directory are `lapwing:LEDGER:NUMBER:HASH`.
+
+A receipt of one chain says nothing about another. So the directory is sealed from time to time: an entry has the heads
+of all chains that have grown since, and a Merkle root over the heads of all that were founded by then, so that `verify`
+misses one that was left out. Whoever keeps its receipt can tell later that none of them was rolled back behind it.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from itertools import zip_longest
+from threading import Lock, RLock
+from typing import Final, NamedTuple
+
+from lapwing.ledger.chain import Chain, require_head
+from lapwing.ledger.checkpoint import CheckpointFile
+from lapwing.ledger.database import Database
+from lapwing.ledger.entries import Receipt, Record, chain_name, compare, genesis
+from lapwing.ledger.store import Store
+from lapwing.ledger.transaction import Clock, Transaction
+from lapwing.vocabulary.codec import FORMAT
+from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
+from lapwing.vocabulary.lifetime import closing_on_failure
+
+_MOST_OPEN: Final = 16
+"""Chains of one process that keep their connections; those of the others are opened again when they are asked."""
+_FOUNDED: Final = """select record ->> 'founds', entries.seq, record ->> 'chain', chains.name, chains.seq
+    from entries left join chains on chains.chain = entries.seq where record ->> 'founds' is not null"""
+_CHAINS: Final = "select count(*) from chains where chain > 0"
+_SOME: Final = "select record ->> 'founds' from entries where record ->> 'founds' is not null limit 2"
+_ENDS: Final = "select chain, seq, hash from chains where chain > 0 order by chain"
+_SIZE: Final = "select coalesce(sum(seq), 0) from chains where chain > 0"
+_SEALS: Final = "where record ->> 'kind' = 'heads' and seq > ? and seq <= ? order by seq"
+_HASH_AT: Final = """select name, seq, (
+        select hash from all_entries where all_entries.chain = chains.chain and all_entries.seq = ?)
+    from chains where chain = ?"""
+_MADE: Final = "insert into chains (chain, name, version, seq, hash) values (?, ?, ?, 0, ?)"
+
+
+class Founded(NamedTuple):
+    """A population as the directory has it: the number of its chain, the name of that in receipts, and its last entry.
+
+    A chain has the number 0 of a last entry until its population was created.
+    """
+
+    number: int
+    name: str
+    last: int
+
+
+class Chains:
+    """The open chains of one ledger, each opened and checked when it is asked for the first time."""
+
+    def __init__(self, database: Database, clock: Clock, checkpoints: CheckpointFile | None = None) -> None:
+        self.database, self._clock, self._checkpoints = database, clock, checkpoints
+        self.directory = Chain(Store(database, clock), checkpoints)
+        self._chains, self._only, self._looked_at = dict[str, Chain](), "", -1
+        self._sealed, self._sealed_at = dict[int, str](), 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._lock, self._founding, self._openings = RLock(), RLock(), dict[str, Lock]()
+        self._process = os.getpid()
+
+    def open(self) -> None:
+        """Open the directory, after it was checked, and where there is one population, its chain."""
+        self.directory.store.require_format()
+        require_head(self.database)
+        self.directory.check()
+        if self.has_one and self.names():
+            self.of(self._only)
+
+    def names(self) -> list[str]:
+        """Return the names of all populations."""
+        return sorted(name for name, one in self.founded().items() if one.last)
+
+    def founded(self) -> dict[str, Founded]:
+        """Return all populations that were founded; each of them has its chain, and there are no others."""
+        with self.directory.store.reading() as transaction:
+            rows, ledger = transaction.all(_FOUNDED), transaction.ledger
+            ((made,),) = transaction.all(_CHAINS)
+        founded = dict[str, Founded]()
+        for population, number, given, name, last in rows:
+            if name != (given or chain_name(ledger, number)):
+                raise LedgerDamagedError(f"the row of the chain of population {population!r} is missing, or another's")
+            founded[str(population)] = Founded(int(number), str(name), int(last))
+        if made != len(founded):
+            reason = f"there are {made} chains, and {len(founded)} are found that were founded"
+            raise LedgerDamagedError(f"{reason}: an index of the database is damaged, or one was added by hand")
+        for population, one in founded.items():
+            if population in self._chains and not one.last:
+                raise LedgerDamagedError(f"the chain of population {population!r} is not found any more")
+            if not one.last:  # whoever founded it died before it was made; or it was rolled back, which its head shows
+                self._chain(one.number, one.name).close()
+        return founded
+
+    def only(self) -> str:
+        """Return the name of the only population there is; where there are several, one has to be named."""
+        if not self.has_one:
+            known = ", ".join(self.names()) or "none"
+            raise ParameterError("population", None, reason="is not named", remedy=f"name one of these: {known}")
+        return self._only
+
+    @property
+    def has_one(self) -> bool:
+        """Whether there is one population now."""
+        seen = self.directory.store.look().seq
+        if seen != self._looked_at:
+            with self.directory.store.reading() as transaction:
+                names = [str(name) for (name,) in transaction.all(_SOME)]
+            self._only, self._looked_at = names[0] if len(names) == 1 else "", seen
+        return bool(self._only)
+
+    def size(self) -> int:
+        """Return how many entries there are about all populations."""
+        with self.directory.store.reading() as transaction:
+            ((size,),) = transaction.all(_SIZE)
+            return int(size)
+
+    def store(self, population: str) -> Store:
+        """Return where the entries of a population are."""
+        return self.of(population).store
+
+    def of(self, population: str) -> Chain:
+        """Return the chain of a population."""
+        if self._process != os.getpid():  # the threads that held the locks are in the parent of the fork
+            self._begin()
+        with self._lock:
+            opening = self._openings.setdefault(population, Lock())
+        with opening:  # one that is slow to open keeps nobody waiting who asks about another
+            chain = self._chains.get(population) or self._opened(population)
+        with self._lock:
+            self._chains.pop(population, None)
+            for idle in [*self._chains.values()][: 1 - _MOST_OPEN]:
+                idle.store.close()
+            self._chains[population] = chain  # the last one that was asked comes last
+            return chain
+
+    def _opened(self, population: str) -> Chain:
+        with self.directory.store.reading() as transaction:
+            founding, ledger = transaction.founding(population), transaction.ledger
+        chain = None if founding is None else self._chain(founding["seq"], name_of(ledger, founding))
+        if chain is None or not chain.length:
+            if chain is not None:
+                chain.close()
+            known = ", ".join(self.names()) or "none"
+            raise ParameterError("population", population, reason="is not in this ledger", remedy=f"these are: {known}")
+        return chain
+
+    def _chain(self, number: int, name: str) -> Chain:
+        """Return a chain, after it was checked."""
+        chain = self.unchecked(number, name)
+        require_head(chain.store.database)
+        with closing_on_failure(chain):
+            chain.check()
+        return chain
+
+    def unchecked(self, number: int, name: str) -> Chain:
+        """Return a chain, as it is."""
+        store = Store(self.database.chain(number), self._clock, above=self.directory.store, name=name)
+        return Chain(store, self._checkpoints and self._checkpoints.chain(number))
+
+    def found(self, population: str) -> Chain:
+        """Return the chain of a population that is to be created: a new one, unless it was founded before."""
+        with self._founding:
+            with self.directory.store.writing("found") as transaction:
+                founding = transaction.founding(population)
+                if founding is None:
+                    founding = transaction.append("founding", founds=population).record
+                    self.make(transaction, founding)
+                has_lost = bool(transaction.some("where record ->> 'kind' = 'note' limit 1"))
+                ledger = transaction.ledger
+            chain = self._chains.get(population) or self._chain(founding["seq"], name_of(ledger, founding))
+            if has_lost and not chain.length:
+                with chain.store.writing("rollback") as transaction:
+                    transaction.append("note", by="custodian", remark="the ledger lost entries before this chain began")
+            with self._lock:
+                self._chains[population] = chain
+            return chain
+
+    def make(self, transaction: Transaction, founding: Record) -> Database:
+        """Make the chain of a founding entry, empty, and its head; return where it is."""
+        place, name = self.database.chain(founding["seq"]), name_of(transaction.ledger, founding)
+        transaction.do(_MADE, place.number, name, FORMAT, genesis(name))
+        if place.head is not None:
+            place.head.begin(name)
+        return place
+
+    def population_of(self, number: int) -> str:
+        """Return the name of the population whose chain has this number."""
+        with self.directory.store.reading() as transaction:
+            founding = transaction.must(number).record if 0 < number <= transaction.last else {}
+        if "founds" not in founding:
+            raise ParameterError("chain", number, reason="is no chain of this ledger", remedy="look at its receipts")
+        return str(founding["founds"])
+
+    def seal(self) -> Receipt:
+        """Write down the heads of all chains that have grown, and a root over all; return the receipt to keep.
+
+        A chain that is older than it was when it was sealed the last time is refused.
+        """
+        with self._founding, self.directory.store.writing("seal") as transaction:
+            sealed = self._sealed_until(transaction, transaction.last)
+            _require_sealed(transaction, sealed)
+            ends = {int(chain): leaf(seq, hash_) for chain, seq, hash_ in transaction.all(_ENDS)}
+            grown = {str(chain): end for chain, end in ends.items() if end != sealed.get(chain, leaf(0))}
+            if grown:
+                transaction.append("heads", heads=grown, root=merkle_root(ends).hex())
+            return transaction.receipt
+
+    def require(self, receipt: Receipt) -> None:
+        """Refuse to go on if the chain of a receipt is older than it, or any chain is older than when it was sealed."""
+        for population, one in self.founded().items():
+            if one.name == receipt.ledger:
+                self.of(population).require(receipt)
+                return
+        self.directory.require(receipt)
+        with self._founding, self.directory.store.reading() as transaction:
+            _require_sealed(transaction, self._sealed_until(transaction, receipt.seq))
+
+    def _sealed_until(self, transaction: Transaction, until: int) -> dict[int, str]:
+        """Return the heads that were sealed up to an entry of the directory; each entry of it is read once."""
+        if until < self._sealed_at:
+            self._sealed, self._sealed_at = {}, 0
+        for entry in transaction.some(_SEALS, self._sealed_at, until):
+            said = transaction.must(entry.seq).record["heads"]
+            self._sealed.update({int(chain): end for chain, end in said.items()})
+        self._sealed_at = until
+        return self._sealed
+
+    def __iter__(self) -> Iterator[tuple[str, Chain]]:
+        """Yield all populations with their chains."""
+        return ((name, self.of(name)) for name in self.names())
+
+    def close(self) -> None:
+        """Close all chains."""
+        for chain in [*self._chains.values(), self.directory]:
+            chain.close()
+        self._chains.clear()
+        self.directory.store.gate.close()
+
+
+def name_of(ledger: str, founding: Record) -> str:
+    """Return the name of a chain in receipts: one that has moved here keeps the name that it had where it began."""
+    return str(founding.get("chain") or chain_name(ledger, founding["seq"]))
+
+
+def sealed_by(names: Mapping[int, str], record: Record) -> list[Receipt]:
+    """Return the heads that an entry of the directory has sealed, by the names of all chains."""
+    parts = [(int(chain), end.partition(":")) for chain, end in record.get("heads", {}).items()]
+    return [Receipt(ledger=names.get(chain, ""), seq=int(seq), hash=hash_) for chain, (seq, _, hash_) in parts]
+
+
+def _require_sealed(transaction: Transaction, sealed: Mapping[int, str]) -> None:
+    """Refuse a ledger in which a chain is older than it was sealed, or has another past."""
+    for chain, end in sealed.items():
+        seq, _, hash_ = end.partition(":")
+        name, last, found = transaction.one(_HASH_AT, int(seq), chain) or (chain_name(transaction.ledger, chain), 0, 0)
+        promised = Receipt(ledger=name, seq=int(seq), hash=hash_)
+        compare(promised, ledger=name, last=last, found=bytes(found) if found else None)
+
+
+def leaf(seq: int, hash_: bytes = b"") -> str:
+    """Return the end of a chain as it is sealed."""
+    return f"{seq}:{bytes(hash_).hex() if seq else ''}"
+
+
+def merkle_root(ends: Mapping[int, str]) -> bytes:
+    """Return the root over the heads of chains, in the order of their numbers.
+
+    >>> merkle_root({1: "7:ab"}) == sha256(b"lapwing head 1" + bytes([10]) + b"1:7:ab").digest()
+    True
+    >>> merkle_root({1: "7:ab", 2: "3:cd"}) == merkle_root({1: "7:ab", 2: "4:cd"})
+    False
+    """
+    level = [sha256(f"lapwing head 1\n{chain}:{end}".encode()).digest() for chain, end in sorted(ends.items())]
+    while len(level) > 1:
+        pairs = zip_longest(level[::2], level[1::2])
+        level = [one if two is None else sha256(b"lapwing heads 1\n" + one + two).digest() for one, two in pairs]
+    return level[0] if level else sha256(b"lapwing heads 1\n").digest()

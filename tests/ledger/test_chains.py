@@ -1,0 +1,345 @@
+"""Each population has a chain of its own, and no part of a ledger goes back unseen: neither a chain nor all."""
+
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from lapwing.ledger import chains as chains_module
+from lapwing.ledger import store as store_module
+from lapwing.ledger.entries import Receipt, chain_name
+from lapwing.ledger.export import check_export, export_json
+from lapwing.ledger.ledger import accept_rollback, create_ledger
+from lapwing.ledger.replay import verify
+from lapwing.ledger.sqlite import SqliteDatabase
+from lapwing.vocabulary.errors import (
+    LedgerDamagedError,
+    LedgerError,
+    LedgerRolledBackError,
+    LedgerUnwritableError,
+    ParameterError,
+    SuspendedError,
+)
+from lapwing.vocabulary.guarantee import PureDP
+from ledger.clinic import PEOPLE, Place, ask, raw, request, spent
+
+NAMES = ("clinic", "school", "office")
+
+
+def add(ledger, name: str) -> None:
+    ledger.administration.create_population(name, unit=PEOPLE, budget=PureDP(epsilon=Fraction(1)))
+    ledger.administration.add_table(name, "patients")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request) -> Place:
+    place = Place.chosen(request.param, request)
+    with place.clinic() as ledger:
+        for name in NAMES[1:]:
+            add(ledger, name)
+        for name in NAMES:
+            ask(ledger, "before", population=name)
+    return place
+
+
+@pytest.fixture
+def file(quick_path) -> Path:
+    path = quick_path / "ledger.db"
+    with Place.in_file(path).clinic() as ledger:
+        for name in NAMES[1:]:
+            add(ledger, name)
+        for name in NAMES:
+            ask(ledger, "before", population=name)
+    return path
+
+
+def backed_up(file: Path) -> dict[str, bytes]:
+    return {one.name: one.read_bytes() for one in file.parent.iterdir() if not one.name.endswith("-turns")}
+
+
+def put_back(file: Path, kept: dict[str, bytes], *, heads: bool) -> None:
+    """Bring the file of a backup back, with its heads or with those that there are."""
+    for name, content in kept.items():
+        if heads or ".head" not in name:
+            (file.parent / name).write_bytes(content)
+
+
+def roll_back(file: Path, number: int, to: int) -> None:
+    """Take the last entries of one chain away, as somebody does who may write to the file; its head goes back too."""
+    with closing(raw(file, chain=number)) as database, database:
+        database.execute("drop trigger if exists entries_are_never_deleted")
+        database.execute("delete from entries where seq > ?", (to,))
+        rows = database.execute("select seq, hash from entries where seq = ?", (to,)).fetchall()
+        hash_ = rows[0][1] if rows else bytes(32)
+        database.execute("update ledger set seq = ?, hash = ?", (to, hash_))
+    if to:
+        SqliteDatabase(file).chain(number).head.accept(
+            Receipt(ledger=chain_name("2f1c", number), seq=to, hash=hash_.hex())
+        )
+
+
+class TestOneIsNothingToAnother:
+    def test_each_numbers_its_entries_and_has_its_own_receipts(self, place) -> None:
+        with place.open() as ledger:
+            ends = {name: ledger.of(name).head() for name in NAMES}
+            assert {name: (end.ledger, end.seq) for name, end in ends.items()} == {
+                "clinic": ("2f1c/1", 5),
+                "school": ("2f1c/2", 4),
+                "office": ("2f1c/3", 4),
+            }
+            assert [Receipt.parse(str(end)) for end in ends.values()] == list(ends.values())
+            assert [one["seq"] for one in ledger.history("office")] == [1, 2, 3, 4]
+            assert ledger.last_entry() == 13
+            for end in ends.values():
+                ledger.require(end)
+            verify(ledger, ends.values())
+
+    def test_the_same_keys_and_questions_are_others(self, place) -> None:
+        with place.open() as ledger:
+            assert spent(ledger, "school") == spent(ledger, "office") == Fraction(1, 10)
+            ask(ledger, "k", "one", question="q", population="school")
+            assert ask(ledger, "k", "two", question="q", population="office").answer == "two"
+            assert ledger.of("clinic").request("clinic", "ana", "k") is None
+
+    def test_where_there_are_several_one_has_to_be_named(self, place) -> None:
+        with place.open() as ledger, pytest.raises(ParameterError, match="name one of these: clinic, office, school"):
+            ledger.questions.charge(request("k"))
+
+    def test_another_process_that_founds_one_is_noticed(self, quick_path) -> None:
+        place = Place.in_file(quick_path / "ledger.db")
+        with place.clinic() as ledger, place.open() as other:
+            ask(ledger)
+            add(other, "school")
+            assert ledger.populations() == ["clinic", "school"]
+            assert ask(ledger, "k2", population="school").receipt.ledger == "2f1c/2"
+            with pytest.raises(ParameterError, match="is not named"):  # it was the only one a moment ago
+                ledger.questions.unsettled()
+
+    def test_one_that_is_locked_keeps_no_other_waiting(self, postgres) -> None:
+        place = Place.in_postgres(postgres.dsn(), "locked_chain", patience=0.2)
+        with place.clinic() as ledger:
+            add(ledger, "school")
+            with ledger.of("clinic").store.writing("policy"):
+                ask(ledger, "meanwhile", population="school")
+                with pytest.raises(LedgerUnwritableError, match="lock timeout"), place.open() as other:
+                    other.administration.suspend("clinic")
+
+    def test_more_are_open_than_keep_their_connections(self, quick_path, monkeypatch) -> None:
+        monkeypatch.setattr(chains_module, "_MOST_OPEN", 2)
+        with Place.in_file(quick_path / "ledger.db").clinic() as ledger:
+            for number in range(5):
+                add(ledger, f"of {number}")
+            for turn in range(2):
+                for number in range(5):
+                    ask(ledger, f"k{turn}", population=f"of {number}")
+            assert sum(one.store._reader._connection is not None for one in ledger.chains._chains.values()) <= 2
+            verify(ledger)
+
+    def test_a_slash_would_make_a_chain_of_another_ledger(self, quick_path) -> None:
+        with pytest.raises(ParameterError, match="has a slash in it"):
+            create_ledger(quick_path / "ledger.db", name="2f1c/1")
+
+
+class TestNoneGoesBack:
+    """Whatever goes back, its own head shows it; and where heads go back too, one receipt of the directory does."""
+
+    @pytest.mark.catalogue("L7")
+    @pytest.mark.parametrize("which", NAMES)
+    def test_one_that_lost_its_tail_is_refused_by_its_head_and_the_others_go_on(self, file, which) -> None:
+        number = NAMES.index(which) + 1
+        head = SqliteDatabase(file).chain(number).head.path
+        kept = head.read_bytes()
+        roll_back(file, number, 2)
+        head.write_bytes(kept)
+        with Place.in_file(file).open() as ledger:
+            with pytest.raises(LedgerRolledBackError, match="older than what was answered from it"):
+                ledger.account(which)
+            for other in {*NAMES} - {which}:
+                ask(ledger, "after", population=other)
+            with pytest.raises(LedgerRolledBackError):
+                verify(ledger)
+
+    @pytest.mark.catalogue("L7")
+    def test_an_old_file_under_chains_that_went_on_is_refused_by_each_that_did(self, file) -> None:
+        kept = backed_up(file)
+        with Place.in_file(file).open() as ledger:
+            ask(ledger, "after", population="school")
+        put_back(file, kept, heads=False)
+        with Place.in_file(file).open() as ledger:
+            ask(ledger, "after", population="office")
+            with pytest.raises(LedgerRolledBackError):
+                ledger.account("school")
+
+    @pytest.mark.parametrize("to", [0, 2, 3])
+    @pytest.mark.parametrize("which", NAMES)
+    def test_one_receipt_of_the_directory_covers_all_of_them(self, file, which, to) -> None:
+        assert self.is_noticed(file, which, to)
+
+    def test_this_finds_a_chain_whose_head_is_not_in_the_root(self, file, monkeypatch) -> None:
+        """A liar seals all chains but one: the receipt does not cover that one, and its rollback is not noticed."""
+        liar = chains_module._ENDS.replace("chain > 0", "chain > 0 and chain <> 2")
+        monkeypatch.setattr(chains_module, "_ENDS", liar)
+        assert not self.is_noticed(file, "school", 3)
+        assert self.is_noticed(file, "office", 3)
+
+    def test_verify_misses_a_chain_that_is_not_in_the_root(self, file, monkeypatch) -> None:
+        liar = chains_module._ENDS.replace("chain > 0", "chain > 0 and chain <> 2")
+        with Place.in_file(file).open() as ledger:
+            monkeypatch.setattr(chains_module, "_ENDS", liar)
+            ledger.seal()
+            with pytest.raises(LedgerDamagedError, match="has another root than that of the ends it seals"):
+                verify(ledger)
+
+    @staticmethod
+    def is_noticed(file: Path, which: str, to: int) -> bool:
+        """Whether a receipt of the directory, kept elsewhere, shows that a chain and its head went back."""
+        with Place.in_file(file).open() as ledger:
+            kept = ledger.seal()
+            assert kept.ledger == "2f1c"
+        roll_back(file, NAMES.index(which) + 1, to)
+        try:
+            with Place.in_file(file).open(receipts=[kept]):
+                return False
+        except LedgerError:
+            return True
+
+    @pytest.mark.catalogue("L7")
+    def test_a_whole_folder_that_was_put_back_is_older_than_the_receipt(self, file) -> None:
+        kept = backed_up(file)
+        with Place.in_file(file).open() as ledger:
+            ask(ledger, "after", population="school")
+            receipt = ledger.seal()
+        put_back(file, kept, heads=True)
+        with pytest.raises(LedgerRolledBackError, match="older than a receipt that it issued"):
+            Place.in_file(file).open(receipts=[receipt])
+
+    def test_nothing_is_sealed_twice_and_nothing_over_a_chain_that_went_back(self, place) -> None:
+        with place.open() as ledger:
+            first = ledger.seal()
+            assert ledger.seal() == first == ledger.head()
+            ask(ledger, "after", population="office")
+            assert ledger.seal().seq == first.seq + 1
+            record = ledger.chains.directory.store
+            with record.reading() as transaction:
+                assert list(transaction.entry(first.seq + 1).record["heads"]) == ["3"]
+            verify(ledger, [first])
+
+    def test_a_chain_in_the_place_of_another_is_refused(self, file) -> None:
+        with closing(raw(file)) as database, database:
+            database.execute("update chains set chain = -chain where chain in (2, 3)")
+            database.execute("update chains set chain = 5 + chain where chain < 0")
+        with Place.in_file(file).open() as ledger:
+            for name in NAMES[1:]:
+                with pytest.raises(LedgerDamagedError, match=r"was asked|another's"):
+                    ledger.account(name)
+
+    def test_one_that_was_added_by_hand_is_refused(self, file) -> None:
+        with closing(raw(file)) as database, database:
+            database.execute("insert into chains values (9, '2f1c/9', 1, 0, x'00')")
+        with (
+            pytest.raises(LedgerDamagedError, match="there are 4 chains, and 3 are found"),
+            Place.in_file(file).open() as ledger,
+        ):
+            ledger.populations()
+
+    def test_after_a_loss_every_population_is_stopped_and_those_to_come(self, file) -> None:
+        kept = backed_up(file)
+        with Place.in_file(file).open() as ledger:
+            ask(ledger, "after", population="school")
+        put_back(file, kept, heads=False)
+        accept_rollback(file)
+        with Place.in_file(file).open() as ledger:
+            add(ledger, "late")
+            for name in (*NAMES, "late"):
+                assert ledger.of(name).notes()
+                with pytest.raises(SuspendedError):
+                    ask(ledger, "new", population=name)
+            verify(ledger)
+
+
+def fail_at(point: str, monkeypatch) -> None:
+    monkeypatch.setattr(store_module, "_reached", {})
+    monkeypatch.setenv("LAPWING_FAULT", f"{point}:full")
+
+
+class TestFounding:
+    """A population is founded in the directory and then created in its chain; a failure in between costs nothing."""
+
+    POINTS = ("found.begun", "found.written", "found.committed", "population.begun", "population.written")
+
+    @pytest.mark.parametrize("point", POINTS)
+    def test_it_is_created_after_all(self, place, monkeypatch, point) -> None:
+        with place.open() as ledger:
+            fail_at(point, monkeypatch)
+            with pytest.raises(LedgerError):
+                add(ledger, "late")
+        monkeypatch.delenv("LAPWING_FAULT")
+        with place.open() as ledger:
+            assert "late" not in ledger.populations()
+            with pytest.raises(ParameterError, match="is not in this ledger"):
+                ledger.account("late")
+            verify(ledger, [ledger.seal()])
+            add(ledger, "late")
+            ask(ledger, "k", population="late")
+            assert spent(ledger, "late") == Fraction(1, 10)
+            verify(ledger, [ledger.seal()])
+
+    def test_the_first_one_too(self, quick_path, monkeypatch) -> None:
+        place = Place.in_file(quick_path / "ledger.db")
+        with place.create() as ledger:
+            fail_at("population.written", monkeypatch)
+            with pytest.raises(LedgerError):
+                add(ledger, "clinic")
+        monkeypatch.delenv("LAPWING_FAULT")
+        with place.open() as ledger:
+            assert ledger.populations() == []
+            add(ledger, "clinic")
+            assert ask(ledger).receipt.ledger == "2f1c/1"
+
+    def test_no_population_is_founded_twice(self, place) -> None:
+        with place.open() as ledger:
+            with pytest.raises(ParameterError, match="exists already"):
+                add(ledger, "school")
+            assert ledger.numbers() == {"clinic": 1, "school": 2, "office": 3}
+
+
+class TestExports:
+    def test_one_file_has_them_all_and_is_checked_as_a_whole(self, place, tmp_path) -> None:
+        with place.open() as ledger:
+            receipts = [ledger.of(name).head() for name in NAMES]
+            head = export_json(ledger, tmp_path / "all.jsonl")
+            assert check_export(tmp_path / "all.jsonl", [*receipts, head]) == head == ledger.head()
+            ask(ledger, "after", population="office")
+            with pytest.raises(LedgerRolledBackError):
+                check_export(tmp_path / "all.jsonl", [ledger.of("office").head()])
+
+    def test_several_processes_write_the_same(self, place, tmp_path) -> None:
+        with place.open() as ledger:
+            assert export_json(ledger, tmp_path / "2.jsonl", cores=2) == export_json(ledger, tmp_path / "1.jsonl")
+        assert (tmp_path / "2.jsonl").read_bytes() == (tmp_path / "1.jsonl").read_bytes()
+        assert sorted(one.name for one in tmp_path.iterdir() if one.suffix == ".jsonl") == ["1.jsonl", "2.jsonl"]
+
+    def test_one_population_is_exported_by_itself(self, place, tmp_path) -> None:
+        with place.open() as ledger:
+            head = export_json(ledger.of("office"), tmp_path / "office.jsonl")
+            assert check_export(tmp_path / "office.jsonl") == head == ledger.of("office").head()
+            assert len((tmp_path / "office.jsonl").read_text().splitlines()) == 1 + head.seq
+
+    @pytest.mark.parametrize("spoil", ["a chain left out", "a chain cut short"])
+    def test_what_was_sealed_has_to_be_there(self, place, tmp_path, spoil) -> None:
+        with place.open() as ledger:
+            export_json(ledger, tmp_path / "all.jsonl")
+        lines = (tmp_path / "all.jsonl").read_text().splitlines(keepends=True)
+        if spoil == "a chain left out":
+            begin = next(i for i, line in enumerate(lines) if '"ledger":"2f1c/2"' in line)  # the last in the file
+            lines = lines[:begin]
+        else:
+            before = lines[-2].partition('"hash":"')[2][:64]
+            begin = next(i for i, line in enumerate(lines) if '"ledger":"2f1c/2"' in line)
+            last = lines[-1].partition('"hash":"')[2][:64]
+            lines[begin] = lines[begin].replace(last, before).replace('"last":4', '"last":3')
+            lines = lines[:-1]
+        (tmp_path / "less.jsonl").write_text("".join(lines))
+        with pytest.raises(LedgerRolledBackError):
+            check_export(tmp_path / "less.jsonl")

@@ -1,0 +1,210 @@
+"""A population moves to another ledger with all that was spent: it goes on in one place, and receipts stay valid."""
+
+import json
+from fractions import Fraction
+
+import pytest
+
+from lapwing.ledger import store as store_module
+from lapwing.ledger.ledger import create_ledger, open_ledger
+from lapwing.ledger.moving import move_away, move_here
+from lapwing.ledger.replay import verify
+from lapwing.ledger.reservation_states import RoundOutcome
+from lapwing.vocabulary.errors import (
+    LedgerDamagedError,
+    LedgerError,
+    LedgerRolledBackError,
+    ParameterError,
+    SuspendedError,
+)
+from lapwing.vocabulary.guarantee import PureDP
+from ledger.clinic import PEOPLE, SEED, Place, ask, intend_one, opening, request, spent
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def here(request) -> Place:
+    """A ledger with two populations; the school was asked, in batches too, and is suspended."""
+    place = Place.chosen(request.param, request)
+    with place.clinic() as ledger:
+        ask(ledger, "of the clinic")
+        ledger.administration.create_population("school", unit=PEOPLE, budget=PureDP(epsilon=Fraction(1)))
+        ledger.administration.add_table("school", "patients")
+        ask(ledger, "k1", "noisy", population="school", epsilon="1/5")
+        school = ledger.of("school")
+        school.reservations.open(opening(population="school", yeses=2))
+        school.streams.intend("s", number=1, key="s1", questions=["q1", "q2"], sealed=SEED)
+        school.streams.decide("s", number=1, answers=[(RoundOutcome.NO, "no")] * 2, sealed=b"x" * 77)
+        school.reservations.close("s")
+        ledger.administration.suspend("school")
+    return place
+
+
+@pytest.fixture
+def there(tmp_path):
+    """Another ledger, with a population of its own."""
+    with create_ledger(tmp_path / "there.db", name="b0b0") as ledger:
+        ledger.administration.create_population("other", unit=PEOPLE, budget=PureDP(epsilon=Fraction(1)))
+        yield ledger
+
+
+@pytest.fixture
+def moved(here, there, tmp_path):
+    with here.open() as ledger:
+        move_away(ledger, "school", there.name, tmp_path / "school.jsonl")
+    move_here(there, tmp_path / "school.jsonl")
+    return tmp_path / "school.jsonl"
+
+
+def test_it_goes_on_there_with_what_was_spent_and_its_receipts(here, there, tmp_path) -> None:
+    with here.open() as ledger:
+        kept, before = ledger.of("school").head(), ledger.account("school")
+        answer = ledger.of("school").questions.stored(request("k1", population="school", epsilon="1/5"))
+        head = move_away(ledger, "school", there.name, tmp_path / "school.jsonl")
+    assert move_here(there, tmp_path / "school.jsonl") == ("school", there.of("school").head())
+    for receipt in (kept, answer.receipt, head):
+        there.require(receipt)
+    assert there.account("school") == before
+    with pytest.raises(SuspendedError):
+        ask(there, "k2", population="school")
+    there.administration.resume("school")
+    again = there.of("school").questions.charge(request("k1", population="school", epsilon="1/5"))
+    assert again == answer, "what was paid there is told here"
+    new = ask(there, "k2", population="school")
+    assert (new.receipt.ledger, new.receipt.seq) == (kept.ledger, head.seq + 4)
+    assert spent(there, "school") == before.filters["everyone"].spent + Fraction(1, 10)
+    assert there.of("school").reservations.find("s").asked == 2
+    verify(there, [kept, head, new.receipt])
+    verify(there, [there.seal()], cores=2)
+
+
+@pytest.mark.usefixtures("moved")
+def test_where_it_was_nothing_is_charged_or_decided_any_more(here) -> None:
+    with here.open() as ledger:
+        school, administration = ledger.of("school"), ledger.administration
+        for act in (
+            lambda: ask(ledger, "k2", population="school"),
+            lambda: school.reservations.open(opening("t", population="school")),
+            lambda: administration.resume("school"),
+            lambda: administration.set_budget("school", PureDP(epsilon=Fraction(9))),
+            lambda: administration.write_off("school", request().charge.event, reason="told"),
+            lambda: administration.advance_version("school", "patients"),
+            lambda: ledger.budget_requests.make("school", "ana", PureDP(epsilon=Fraction(9)), purpose="a study"),
+        ):
+            with pytest.raises(SuspendedError, match="moved to ledger b0b0: ask in its workspace"):
+                act()
+        stored = school.questions.stored(request("k1", population="school", epsilon="1/5"))
+        assert stored.answer == "noisy", "what was told is told again"
+        ask(ledger, "another", epsilon="1/100")
+        verify(ledger, [ledger.seal()])
+
+
+def test_it_arrives_once_and_only_where_it_moved_to(here, there, moved, tmp_path) -> None:
+    _, first = move_here(there, moved)  # again, as after a crash
+    assert first == there.of("school").head()
+    there.administration.resume("school")
+    ask(there, "k2", population="school")
+    _, later = move_here(there, moved)
+    assert later == there.of("school").head(), "what came since stays"
+    with here.open() as ledger, pytest.raises(ParameterError, match="does not end with a move to ledger 2f1c"):
+        move_here(ledger, moved)
+    with create_ledger(tmp_path / "third.db", name="c0c0") as third:
+        with pytest.raises(ParameterError, match="does not end with a move to ledger c0c0"):
+            move_here(third, moved)
+        assert third.populations() == []
+
+
+def test_a_population_of_that_name_stays_what_it_is(here, there, tmp_path) -> None:
+    there.administration.create_population("school", unit=PEOPLE, budget=PureDP(epsilon=Fraction(1)))
+    with here.open() as ledger:
+        move_away(ledger, "school", there.name, tmp_path / "school.jsonl")
+    with pytest.raises(ParameterError, match="which this ledger has already"):
+        move_here(there, tmp_path / "school.jsonl")
+
+
+def test_it_moves_only_when_nothing_is_going_on(here, there, tmp_path) -> None:
+    path = tmp_path / "school.jsonl"
+    with here.open() as ledger:
+        ledger.administration.resume("school")
+        with pytest.raises(ParameterError, match="stop its spending first"):
+            move_away(ledger, "school", there.name, path)
+        school = ledger.of("school")
+        charged = school.questions.charge(request("k2", population="school"))
+        school.reservations.open(opening("t", population="school", yeses=1))
+        intend_one(school, "t", number=1, key="t1", question="q", population="school")
+        ledger.administration.suspend("school")
+        with pytest.raises(ParameterError, match="has open streams: t; close them first"):
+            move_away(ledger, "school", there.name, path)
+        school.reservations.forfeit("t")
+        with pytest.raises(ParameterError, match="questions without an end; settle them first: lapwing recover"):
+            move_away(ledger, "school", there.name, path)
+        school.questions.lose(charged.seq)
+        with pytest.raises(ParameterError, match="is the ledger where it is"):
+            move_away(ledger, "school", ledger.name, path)
+        assert not path.exists()
+        move_away(ledger, "school", there.name, path)
+        with pytest.raises(ParameterError, match="is not where it has moved, ledger b0b0"):
+            move_away(ledger, "school", "c0c0", tmp_path / "other.jsonl")
+        move_away(ledger, "school", there.name, tmp_path / "again.jsonl")
+        assert (tmp_path / "again.jsonl").read_text() == path.read_text()
+
+
+@pytest.mark.parametrize("point", ["found.begun", "found.written", "found.committed", "policy.written"])
+def test_an_import_that_was_interrupted_is_done_again(here, there, tmp_path, monkeypatch, point) -> None:
+    with here.open() as ledger:
+        move_away(ledger, "school", there.name, tmp_path / "school.jsonl")
+    monkeypatch.setattr(store_module, "_reached", {})
+    monkeypatch.setenv("LAPWING_FAULT", f"{point}:full")
+    with pytest.raises(LedgerError):
+        move_here(there, tmp_path / "school.jsonl")
+    monkeypatch.delenv("LAPWING_FAULT")
+    with open_ledger(there.chains.database) as again:
+        if "school" in again.populations():
+            with pytest.raises(SuspendedError, match="moved to ledger b0b0"):
+                ask(again, "k2", population="school")
+        move_here(again, tmp_path / "school.jsonl")
+        again.administration.resume("school")
+        ask(again, "k2", population="school")
+        verify(again, [again.seal()])
+
+
+def test_a_file_that_was_changed_is_refused_and_nothing_is_written(here, there, tmp_path) -> None:
+    path = tmp_path / "school.jsonl"
+    with here.open() as ledger:
+        move_away(ledger, "school", there.name, path)
+    whole = path.read_text()
+    path.write_text(whole.replace('"noisy"', '"other"'))
+    with pytest.raises(LedgerDamagedError, match="does not follow from the chain"):
+        move_here(there, path)
+    lines = whole.splitlines(keepends=True)
+    head = json.loads(lines[0])
+    last = json.loads(lines[-2])
+    head.update(last=head["last"] - 1, head=last["hash"])
+    path.write_text("".join([json.dumps(head, sort_keys=True, separators=(",", ":")) + "\n", *lines[1:-1]]))
+    with pytest.raises(ParameterError, match="does not end with a move"):
+        move_here(there, path)
+    assert there.populations() == ["other"]
+
+
+def test_a_chain_that_arrived_in_another_ledger_than_it_moved_to_is_found_out(here, tmp_path, monkeypatch) -> None:
+    with here.open() as ledger:
+        move_away(ledger, "school", "b0b0", tmp_path / "school.jsonl")
+    with create_ledger(tmp_path / "third.db", name="c0c0") as third:
+        with monkeypatch.context() as liar:
+            liar.setattr(type(third), "name", "b0b0")
+            move_here(third, tmp_path / "school.jsonl")
+        with pytest.raises(LedgerDamagedError, match="chain 2f1c/2 goes on in ledger b0b0, and this is ledger c0c0"):
+            verify(third)
+
+
+@pytest.mark.usefixtures("moved")
+def test_its_rollback_is_noticed_as_any_other(there) -> None:
+    there.administration.resume("school")
+    receipt = ask(there, "k2", population="school").receipt
+    number = there.numbers()["school"]
+    with there.chains.directory.store.writing("policy") as transaction:
+        transaction.do("drop trigger entries_are_never_deleted")
+        transaction.do("delete from all_entries where chain = ? and seq >= ?", number, receipt.seq - 1)
+        rows = transaction.all("select seq, hash from all_entries where chain = ? order by seq desc limit 1", number)
+        transaction.do("update chains set seq = ?, hash = ? where chain = ?", *rows[0], number)
+    with pytest.raises(LedgerRolledBackError), open_ledger(there.chains.database) as ledger:
+        ledger.account("school")
