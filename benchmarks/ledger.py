@@ -73,10 +73,11 @@ def ledger_of(database, entries: int) -> Ledger:
 def copy_of(ledger: Ledger, dsn: str, schema: str) -> Ledger:
     """Return the same ledger, entry by entry, in a schema of PostgreSQL."""
     database = PostgresDatabase(dsn, schema=schema)
+    names = sorted(ledger.numbers(), key=ledger.numbers().__getitem__)
     with create_ledger(database, name="bench") as made, made.chains.directory.store.writing("found") as directory:
-        for name in ledger.numbers():
+        for name in names:
             made.chains.make(directory, directory.append("founding", founds=name).record)
-    for chain in [ledger.of(name).store for name in ledger.numbers()]:
+    for chain in [ledger.of(name).store for name in names]:
         number = chain.database.number
         with chain.reading() as book, psycopg.connect(f"{dsn} options='-c search_path={schema}'") as server:
             with server.cursor().copy("copy all_entries (chain, seq, body, hash) from stdin") as rows:

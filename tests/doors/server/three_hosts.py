@@ -282,7 +282,7 @@ async def kill_one_under_load(
         workspace.recover()
         for name in POPULATIONS:
             charged.update(one["request"] for one in workspace.ledger.history(name) if one["kind"] == "charge")
-        unsettled = len(workspace.ledger.questions.unsettled())
+        unsettled = sum(len(workspace.ledger.of(name).questions.unsettled()) for name in POPULATIONS)
         verify(workspace.ledger)
     times = sorted(at for at, _ in load.times)
     gaps = [later - earlier for earlier, later in itertools.pairwise(times) if later > killed]
