@@ -308,6 +308,7 @@ def test_every_mechanism_is_here() -> None:
     others = {
         "partition_selection",
         "histogram_selection",
+        "enclosed_quantiles",
         "counted_top",
         "screening",
         "worst_error",

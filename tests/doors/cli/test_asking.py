@@ -56,6 +56,7 @@ def test_the_fields_of_an_answer_are_those_that_are_documented(clinic) -> None:
             "asked",
             "bounding",
             "cut",
+            "cut_table",
             "keys",
             "columns",
             "rows",
