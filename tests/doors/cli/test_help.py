@@ -83,10 +83,11 @@ def test_help_teaches(name) -> None:
 
 
 ON_A_SERVER = {"join"}  # its example needs PostgreSQL: test_join.py has it
+OF_TWO = {"ledger import"}  # its example needs two workspaces: test_moving.py has it
 ON_A_SERVER |= {name for name in ALL if name.startswith("dashboard")}  # these need days: test_dashboards.py has them
 WITH_A_DELTA = {"regress"}  # its examples need a budget that pays for Gaussian noise: test_regressing.py has them
 MANY_ROWS = {"rows-a-person"}  # its examples need a table with many rows a person: test_analysing.py has them
-ELSEWHERE = ON_A_SERVER | WITH_A_DELTA | MANY_ROWS
+ELSEWHERE = ON_A_SERVER | OF_TWO | WITH_A_DELTA | MANY_ROWS
 EXAMPLES = [(name, i) for name, one in ALL.items() if name not in ELSEWHERE for i in range(len(_examples(one)))]
 
 

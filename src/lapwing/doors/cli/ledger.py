@@ -176,13 +176,9 @@ def export(door: Door, path: Path, *, cores: int, to: str | None) -> None:
     lapwing ledger export ledger.jsonl
     lapwing ledger export ledger.parquet
 
-    With --population and --to a population moves to another ledger, whose custodian gives a receipt of it (`lapwing
-    ledger verify`). Its spending must be suspended before, and its streams closed. It is closed here for good, and
-    goes on there with `lapwing ledger import`.
-
-    \b
-    lapwing suspend --population north
-    lapwing ledger export north.jsonl --population north --to RECEIPT
+    With --population and --to a population moves to another ledger, whose custodian gives a receipt of it (it is what
+    `ledger verify` prints). Its spending must be suspended before, and its streams closed. It is closed here for good,
+    and goes on there with `ledger import`.
 
     It costs nothing.
     """
