@@ -1,6 +1,6 @@
 """Each population has a chain of its own, and no part of a ledger goes back unseen: neither a chain nor all."""
 
-from contextlib import closing
+from contextlib import closing, contextmanager
 from fractions import Fraction
 from pathlib import Path
 
@@ -296,6 +296,62 @@ class TestFounding:
             assert ledger.populations() == []
             add(ledger, "clinic")
             assert ask(ledger).receipt.ledger == "2f1c/1"
+
+    def test_a_failure_is_forgotten_by_the_process_that_had_it(self, file, monkeypatch) -> None:
+        with Place.in_file(file).open() as ledger:
+            fail_at("population.written", monkeypatch)
+            with pytest.raises(LedgerError):
+                add(ledger, "late")
+            monkeypatch.delenv("LAPWING_FAULT")
+            assert ledger.populations() == sorted(NAMES)
+            with pytest.raises(ParameterError, match="is not in this ledger"):
+                ledger.account("late")
+            verify(ledger, [ledger.seal()])
+            add(ledger, "late")
+            assert "late" in ledger.populations()
+
+    def test_whoever_looks_while_one_is_created_sees_nothing_missing(self, file) -> None:
+        with Place.in_file(file).open() as ledger:
+            with ledger.chains.found("late") as chain:
+                assert ledger.populations() == sorted(NAMES)
+                assert not chain.length
+            founded, late = ledger.chains.directory.store.reading, []
+
+            @contextmanager
+            def create_meanwhile():
+                with founded() as transaction:
+                    yield transaction
+                if not late:
+                    late.append("late")
+                    add(ledger, "late")
+
+            ledger.chains.directory.store.reading = create_meanwhile
+            assert ledger.populations() == sorted(NAMES)
+            assert ledger.populations() == sorted([*NAMES, "late"])
+
+    def test_one_that_was_only_founded_is_not_the_second(self, quick_path, monkeypatch) -> None:
+        place = Place.in_file(quick_path / "ledger.db")
+        with place.clinic() as ledger, place.open() as other:
+            fail_at("population.written", monkeypatch)
+            with pytest.raises(LedgerError):
+                add(ledger, "late")
+            monkeypatch.delenv("LAPWING_FAULT")
+            for one in (ledger, other):
+                assert one.chains.only() == "clinic"
+            add(other, "late")  # no entry of the directory says so
+            for one in (ledger, other):
+                assert not one.chains.has_one
+
+    def test_one_that_is_founded_during_a_verification_is_no_stranger(self, file) -> None:
+        place = Place.in_file(file)
+        with place.open() as ledger, place.open() as other:
+            verify(ledger, progress=lambda *_: None if "late" in other.populations() else add(other, "late"))
+            assert "late" in ledger.populations()
+
+    def test_heads_are_found_whatever_the_name_of_the_file(self, quick_path) -> None:
+        file = quick_path / "clinic[1].db"
+        with Place.in_file(file).clinic():
+            assert list(SqliteDatabase(file).heads_of_chains()) == [1]
 
     def test_no_population_is_founded_twice(self, place) -> None:
         with place.open() as ledger:

@@ -593,7 +593,7 @@ def verify(
         told = progress and partial(_further, progress, whole)
         _all([*(partial(_replayed, part, ledger.name, told) for part in parts[:1]), *beside])
     if ledger.is_whole:
-        _require_founded(followed, chains)
+        _require_founded(followed, chains, until=due[chains.directory.name].seq)
     return Verification(entries=whole, head=ledger.head(), receipts=len(shown))
 
 
@@ -673,8 +673,11 @@ def _all(parts: Iterable[Callable[[], None]]) -> None:
         raise min(wrong, key=lambda error: error.seq or float("inf"))
 
 
-def _require_founded(directory: Replay, chains: Chains) -> None:
-    """Refuse chains that are right by themselves, where the directory says something else of them."""
-    if unknown := {*chains.founded()} - {*directory.founded}:
+def _require_founded(directory: Replay, chains: Chains, *, until: int) -> None:
+    """Refuse chains that are right by themselves, where the directory, followed `until` an entry, says something else.
+
+    One that was founded since then is checked the next time.
+    """
+    if unknown := {name for name, one in chains.founded().items() if one.number <= until} - {*directory.founded}:
         raise LedgerDamagedError(f"population {min(unknown)!r} was never founded")
     chains.require(chains.directory.head())
