@@ -62,6 +62,7 @@ class Chains:
         self.database, self._clock, self._checkpoints = database, clock, checkpoints
         self.directory = Chain(Store(database, clock), checkpoints)
         self._chains, self._only, self._looked_at = dict[str, Chain](), "", -1
+        self._awake, self._rested = dict[str, Chain](), 0  # those that have connections, and how many were put to rest
         self._sealed, self._sealed_at = dict[int, str](), 0
         self._begin()
 
@@ -144,10 +145,18 @@ class Chains:
     def _keep(self, population: str, chain: Chain) -> None:
         """Keep a chain that has entries, and its connections, as long as it is one of the last that were asked."""
         with self._lock:
-            self._chains.pop(population, None)
-            for idle in [*self._chains.values()][: 1 - _MOST_OPEN]:
-                idle.store.close()
-            self._chains[population] = chain  # the last one that was asked comes last
+            self._chains[population] = chain
+            self._awake.pop(population, None)
+            self._awake[population] = chain  # the last one that was asked comes last
+            idle = {name: self._awake.pop(name) for name in [*self._awake][:-_MOST_OPEN]}
+            self._rested += len(idle)
+            if self._rested > len(self._chains):  # now and then those, too, that were used after they were put to rest
+                self._rested = 0
+                self._awake.update({name: one for name, one in self._chains.items() if one.store.is_open})
+        for name, one in idle.items():  # outside the lock: one that is being read keeps nobody waiting, and stays open
+            if not one.store.rest():
+                with self._lock:
+                    self._awake.setdefault(name, one)
 
     def _opened(self, population: str) -> Chain:
         with self.directory.store.reading() as transaction:
@@ -255,6 +264,7 @@ class Chains:
         for chain in [*self._chains.values(), self.directory]:
             chain.close()
         self._chains.clear()
+        self._awake.clear()
         self.directory.store.gate.close()
 
 

@@ -582,18 +582,17 @@ def verify(
         ledger.require(receipt)
     chains.directory.store.inspect(deep=True)
     chains.directory.store.inspect()
-    every = ledger.chosen()
-    due = {chain.name: chain.head() for chain in (chains.directory, *every)}
-    followed = replay_chain(chains.directory.store, due[chains.directory.name], is_directory=True)
-    populations = [chain for chain in every if chain is not chains.directory]
-    whole = sum(due[chain.name].seq for chain in populations)
-    parts = _parts([(chain, due[chain.name]) for chain in populations], cores)
+    directory = chains.directory.head()
+    populations = [(chain, chain.head()) for chain in ledger.chosen() if chain is not chains.directory]
+    followed = replay_chain(chains.directory.store, directory, is_directory=True)
+    whole = sum(end.seq for _, end in populations)
+    parts = _parts(populations, cores)
     with ExitStack() as stack:
         beside = _beside(parts[1:], ledger.name, stack) if len(parts) > 1 else []
         told = progress and partial(_further, progress, whole)
         _all([*(partial(_replayed, part, ledger.name, told) for part in parts[:1]), *beside])
     if ledger.is_whole:
-        _require_founded(followed, chains, until=due[chains.directory.name].seq)
+        _require_founded(followed, chains, until=directory.seq)
     return Verification(entries=whole, head=ledger.head(), receipts=len(shown))
 
 
@@ -622,6 +621,7 @@ def _replayed(part: Part, ledger: str, progress: Callable[[int], None] | None) -
         if ledger != replay.home and not any(one.moved_to for one in replay.populations.values()):
             raise LedgerDamagedError(f"chain {end.ledger} goes on in ledger {replay.home}, and this is ledger {ledger}")
         done += end.seq
+        chain.store.rest()
 
 
 def _after(progress: Callable[[int], None], before: int, seq: int) -> None:
