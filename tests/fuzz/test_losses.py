@@ -26,7 +26,7 @@ MISTAKES = {
 }
 """Functions in which a factor is left out, and the case that shows it."""
 TRIES = 12
-"""Noise chooses what is measured next: one in 25 looks at the last mistake missed it, and all miss it with 1e-9 if one in 6 does."""
+"""Noise chooses what is measured next: one look in 25 at the last mistake missed it. All miss with 1e-9, if one in 6 does."""
 
 
 @pytest.mark.parametrize("operation", MISTAKES)
@@ -34,5 +34,4 @@ def test_a_factor_that_is_left_out_is_found(operation, monkeypatch) -> None:
     module, name, wrong, seed = MISTAKES[operation]
     monkeypatch.setattr(module, name, wrong)
     with pytest.raises(FoundError, match="were told, and"):
-        for _ in range(TRIES):
-            examined(Case.drawn(seed, operation))
+        [examined(Case.drawn(seed, operation)) for _ in range(TRIES)]
