@@ -26,7 +26,7 @@ MISTAKES = {
 }
 """Functions in which a factor is left out, and the case that shows it."""
 TRIES = 12
-"""Noise chooses what is measured next: one look in 25 at the last mistake missed it. All miss with 1e-9, if one in 6 does."""
+"""Noise chooses what is measured next: one look in 25 missed the last mistake. All miss with 1e-9 if one in 6 does."""
 
 
 @pytest.mark.parametrize("operation", MISTAKES)
