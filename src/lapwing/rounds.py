@@ -25,14 +25,7 @@ from lapwing.engines.rows_of_person import Integers
 from lapwing.ledger.entries import Receipt
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.queue import PATIENCE
-from lapwing.ledger.reservation_states import (
-    Decision,
-    IfLost,
-    Intent,
-    ReservationKind,
-    ReservationRecord,
-    full_name,
-)
+from lapwing.ledger.reservation_states import Decision, IfLost, Intent, ReservationKind, ReservationRecord
 from lapwing.ledger.states import MovedOnError
 from lapwing.ledger.store import fault_point
 from lapwing.queries.algebra.aggregate import Aggregate, tables_of
@@ -155,8 +148,7 @@ class Rounds:
     def recover(self) -> None:
         """Give up the round that a dead process left in flight, if any; one that a live process draws is left alone."""
         self._lifetime.require()
-        place = full_name(self.record.population, self.name)
-        with self._ledger.store.gate.working(place) as is_ours:
+        with self._ledger.store.gate.working(self.record.full_name) as is_ours:
             left = self.record.in_flight
             if is_ours and left is not None:
                 self._reservations.settle(self.name, number=left.number, outcome=None)
@@ -185,9 +177,8 @@ class Rounds:
         so a round that is in flight when they get the gate was left by a dead process.
         """
         record = self._reservations.seen(self.name) or self.record
-        place = full_name(record.population, self.name)
         while True:  # once more for each version that is announced before the intent
-            gate = self._ledger.store.gate.working(place, PATIENCE)
+            gate = self._ledger.store.gate.working(record.full_name, PATIENCE)
             with suppress(MovedOnError), self._tables.hold(record.versions) as held, gate as is_ours:
                 if not is_ours:
                     slow = f"round {number} of {self.name} is being drawn by somebody else, and it takes too long"

@@ -96,9 +96,8 @@ class QuestionStream:
         lifetime: Lifetime,
     ) -> None:
         self.name, self.terms, self._population = name, terms, population
-        self._full_name = full_name(population.name, name)
         self._ledger, self._streams, self._reservations = ledger, ledger.streams, ledger.reservations
-        self._tables, self._running = tables, running
+        self._tables, self._running, self._full_name = tables, running, full_name(population.name, name)
         self._key, self._on_failure, self._lifetime = key, on_failure, lifetime
 
     def open(self, analyst: str, key: str) -> Self:
@@ -378,11 +377,9 @@ class QuestionStream:
         told = [
             (RoundOutcome.YES if answer else RoundOutcome.NO, self.terms.write_answer(answer)) for answer in answers
         ]
-        decisions = self._streams.decide(
-            self.name, number=intent.number, answers=told, sealed=stream.suspend(self._key)
-        )
+        decided = self._streams.decide(self.name, number=intent.number, answers=told, sealed=stream.suspend(self._key))
         fault_point("stream.told")
-        return decisions
+        return decided
 
     @opaque
     def _read(self, intent: Intent, questions: Sequence[Plan | CanonicalQuestion]) -> list[Sensitive[int]]:

@@ -194,6 +194,11 @@ class ReservationRecord:
         return replace(self, **_state_fields(entry))
 
     @property
+    def full_name(self) -> str:
+        """Its name among the reservations of all populations."""
+        return full_name(self.population, self.name)
+
+    @property
     def is_busy(self) -> bool:
         """Whether its last entry is an intent that has no outcome yet."""
         return self.last["kind"] == "intent"  # type: ignore[no-any-return]

@@ -40,7 +40,6 @@ from lapwing.ledger.reservation_states import (
     ReservationRecord,
     ReservationStatus,
     RoundOutcome,
-    full_name,
 )
 from lapwing.ledger.states import PopulationRecord, RefusedError
 from lapwing.ledger.store import Store
@@ -129,8 +128,7 @@ class Reservations:
         lost = 0
         for one in self.unsettled():
             if one.seq not in streams:
-                place = full_name(self.find(one.reservation).population, one.reservation)
-                with self._store.gate.working(place) as is_ours:
+                with self._store.gate.working(self.find(one.reservation).full_name) as is_ours:
                     if is_ours:
                         self.settle(one.reservation, number=one.number, outcome=None)
                         lost += 1

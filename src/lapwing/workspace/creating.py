@@ -16,7 +16,7 @@ from lapwing.answers.budget import budget_record
 from lapwing.answers.stream_terms import StreamTerms
 from lapwing.fingerprints import Fingerprints
 from lapwing.ledger.ledger import Ledger, create_ledger, open_ledger
-from lapwing.ledger.reservation_states import ReservationRecord, ReservationStatus, full_name
+from lapwing.ledger.reservation_states import ReservationRecord, ReservationStatus
 from lapwing.ledger.states import Analyst
 from lapwing.noise.randomness import SYSTEM
 from lapwing.queries.catalogue.population import ELSEWHERE
@@ -244,8 +244,7 @@ def _opens(stream: ReservationRecord, key: bytes) -> bool:
         return False
     try:
         mechanism = StreamTerms.read(stream.terms).mechanism
-        name = full_name(stream.population, stream.name)
-        mechanism.resume(stream.sealed, key=key, sequence=stream.seals, name=name)
+        mechanism.resume(stream.sealed, key=key, sequence=stream.seals, name=stream.full_name)
     except SealBrokenError:
         return False
     return True
