@@ -6,10 +6,12 @@ from fractions import Fraction
 import pytest
 
 from lapwing.ledger import store as store_module
+from lapwing.ledger.entries import Receipt, genesis, link
 from lapwing.ledger.ledger import create_ledger, open_ledger
 from lapwing.ledger.moving import move_away, move_here
 from lapwing.ledger.replay import verify
 from lapwing.ledger.reservation_states import RoundOutcome
+from lapwing.vocabulary.codec import canonical
 from lapwing.vocabulary.errors import (
     LedgerDamagedError,
     LedgerError,
@@ -194,6 +196,34 @@ def test_a_chain_that_arrived_in_another_ledger_than_it_moved_to_is_found_out(he
             move_here(third, tmp_path / "school.jsonl")
         with pytest.raises(LedgerDamagedError, match="chain 2f1c/2 goes on in ledger b0b0, and this is ledger c0c0"):
             verify(third)
+
+
+@pytest.mark.usefixtures("moved")
+def test_a_chain_with_another_past_than_the_one_that_came_is_found_out(there) -> None:
+    """Somebody writes it anew, without its charges, with hashes that are right, and no head knows better."""
+    chain = there.of("school")
+    name, number = chain.here.name, there.numbers()["school"]
+    with there.chains.directory.store.writing("policy") as transaction:
+        rows = transaction.all("select body from all_entries where chain = ? order by seq", number)
+        kept = [body for (body,) in rows if json.loads(body)["kind"] in {"population", "policy"}]
+        transaction.do("drop trigger entries_are_never_deleted")
+        transaction.do("delete from all_entries where chain = ?", number)
+        transaction.do("delete from all_recalls where chain = ?", number)
+        end = genesis(name)
+        for seq, body in enumerate(kept, 1):
+            written = canonical(json.loads(body) | {"seq": seq})
+            end = link(end, written)
+            values = (number, seq, written, end)
+            transaction.do("insert into all_entries (chain, seq, body, hash) values (?, ?, ?, ?)", *values)
+        transaction.do("update chains set seq = ?, hash = ? where chain = ?", len(kept), end, number)
+    chain.store.database.head.accept(Receipt(ledger=name, seq=len(kept), hash=end.hex()))
+    with open_ledger(there.chains.database) as again:
+        with pytest.raises(LedgerRolledBackError, match=r"older than a receipt|another past"):
+            again.account("school")
+        with pytest.raises(LedgerRolledBackError, match=r"older than a receipt|another past"):
+            again.chains.require_arrived()
+        with pytest.raises(LedgerRolledBackError):
+            verify(again)
 
 
 @pytest.mark.usefixtures("moved")

@@ -35,6 +35,7 @@ _SOME: Final = "select record ->> 'founds' from entries where record ->> 'founds
 _ENDS: Final = "select chain, seq, hash from chains where chain > 0 order by chain"
 _SIZE: Final = "select coalesce(sum(seq), 0) from chains where chain > 0"
 _SEALS: Final = "where record ->> 'kind' = 'heads' and seq > ? and seq <= ? order by seq"
+_ARRIVED: Final = "select seq, record ->> 'since' from entries where record ->> 'since' is not null"
 _HASH_AT: Final = """select name, seq, (
         select hash from all_entries where all_entries.chain = chains.chain and all_entries.seq = ?)
     from chains where chain = ?"""
@@ -149,6 +150,9 @@ class Chains:
                 chain.close()
             known = ", ".join(self.names()) or "none"
             raise ParameterError("population", population, reason="is not in this ledger", remedy=f"these are: {known}")
+        if "since" in founding:
+            with closing_on_failure(chain):
+                chain.require(Receipt.parse(founding["since"]))
         return chain
 
     def _chain(self, number: int, name: str) -> Chain:
@@ -221,6 +225,13 @@ class Chains:
         self.directory.require(receipt)
         with self._founding, self.directory.store.reading() as transaction:
             _require_sealed(transaction, self._sealed_until(transaction, receipt.seq))
+
+    def require_arrived(self) -> None:
+        """Refuse a ledger in which a chain that moved here lacks the end with which it came, or has another past."""
+        with self.directory.store.reading() as transaction:
+            for number, since in transaction.all(_ARRIVED):
+                end = Receipt.parse(since)
+                _require_sealed(transaction, {int(number): leaf(end.seq, bytes.fromhex(end.hash))})
 
     def _sealed_until(self, transaction: Transaction, until: int) -> dict[int, str]:
         """Return the heads that were sealed up to an entry of the directory; each entry of it is read once."""
