@@ -7,7 +7,9 @@ import pytest
 
 from lapwing.ledger import store as store_module
 from lapwing.ledger.entries import Receipt, genesis, link
-from lapwing.ledger.ledger import create_ledger, open_ledger
+from lapwing.ledger.export import export_json
+from lapwing.ledger.ledger import accept_rollback, create_ledger, open_ledger
+from lapwing.ledger.lost_entries import write_off_losses
 from lapwing.ledger.moving import move_away, move_here
 from lapwing.ledger.replay import verify
 from lapwing.ledger.reservation_states import RoundOutcome
@@ -224,6 +226,37 @@ def test_a_chain_with_another_past_than_the_one_that_came_is_found_out(there) ->
             again.chains.require_arrived()
         with pytest.raises(LedgerRolledBackError):
             verify(again)
+
+
+def test_what_was_charged_after_an_arrival_that_was_rolled_back_is_owed(here, there, tmp_path) -> None:
+    file, path = tmp_path / "there.db", tmp_path / "school.jsonl"
+    there.close()
+    kept = {one: one.read_bytes() for one in tmp_path.glob("there.db*") if not one.name.endswith("-turns")}
+    with here.open() as ledger:
+        end = move_away(ledger, "school", "b0b0", path)
+    with open_ledger(file) as ledger:
+        move_here(ledger, path)
+        ledger.administration.resume("school")
+        ask(ledger, "k2", population="school", epsilon="1/4")
+        export_json(ledger.of("school"), tmp_path / "lost.jsonl")
+    for one in tmp_path.glob("there.db*"):
+        if not one.name.endswith("-turns"):
+            one.unlink()
+    for one, content in kept.items():
+        one.write_bytes(content)
+    accept_rollback(file)
+    with open_ledger(file) as ledger:
+        move_here(ledger, path)
+        (note,) = ledger.of("school").notes()
+        assert note["seq"] == end.seq + 1
+        before = spent(ledger, "school")
+        with pytest.raises(SuspendedError):
+            ask(ledger, "k3", population="school")
+        with pytest.raises(ParameterError, match="is not said: entries from .* are lost"):
+            write_off_losses(ledger, "school", reason="owed")
+        write_off_losses(ledger, "school", [tmp_path / "lost.jsonl"], reason="owed", nothing_more=True)
+        assert spent(ledger, "school") == before + Fraction(1, 4)
+        verify(ledger, [ledger.seal()])
 
 
 @pytest.mark.usefixtures("moved")

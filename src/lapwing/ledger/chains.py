@@ -150,7 +150,7 @@ class Chains:
                 chain.close()
             known = ", ".join(self.names()) or "none"
             raise ParameterError("population", population, reason="is not in this ledger", remedy=f"these are: {known}")
-        if "since" in founding:
+        if founding is not None and "since" in founding:
             with closing_on_failure(chain):
                 chain.require(Receipt.parse(founding["since"]))
         return chain
@@ -176,8 +176,7 @@ class Chains:
                 if founding is None:
                     founding = transaction.append("founding", founds=population).record
                     self.make(transaction, founding)
-                has_lost = bool(transaction.some("where record ->> 'kind' = 'note' limit 1"))
-                ledger = transaction.ledger
+                has_lost, ledger = has_lost_entries(transaction), transaction.ledger
             chain = self._chains.get(population) or self._chain(founding["seq"], name_of(ledger, founding))
             if has_lost and not chain.length:
                 with chain.store.writing("rollback") as transaction:
@@ -253,6 +252,11 @@ class Chains:
             chain.close()
         self._chains.clear()
         self.directory.store.gate.close()
+
+
+def has_lost_entries(directory: Transaction) -> bool:
+    """Return whether the directory notes that entries were lost."""
+    return bool(directory.some("where record ->> 'kind' = 'note' limit 1"))
 
 
 def name_of(ledger: str, founding: Record) -> str:
