@@ -25,6 +25,8 @@ MISTAKES = {
     "synthesize much": (screening, "moved_distance", lambda _: 1, 1),
 }
 """Functions in which a factor is left out, and the case that shows it."""
+TRIES = 12
+"""Noise chooses what is measured next: one look in 25 missed the last mistake. All miss with 1e-9 if one in 6 does."""
 
 
 @pytest.mark.parametrize("operation", MISTAKES)
@@ -32,4 +34,4 @@ def test_a_factor_that_is_left_out_is_found(operation, monkeypatch) -> None:
     module, name, wrong, seed = MISTAKES[operation]
     monkeypatch.setattr(module, name, wrong)
     with pytest.raises(FoundError, match="were told, and"):
-        examined(Case.drawn(seed, operation))
+        [examined(Case.drawn(seed, operation)) for _ in range(TRIES)]

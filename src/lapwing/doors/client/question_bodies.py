@@ -100,7 +100,7 @@ def _word(value: Any, speller: Speller) -> Any:
         case tuple() if all(isinstance(one, Fraction) for one in value):
             return [format_exact(one) for one in value]
         case tuple():
-            return [grouping_text(one, speller) for one in value]
+            return [_word(one, speller) for one in value]
         case _:
             return grouping_text(value, speller)
 

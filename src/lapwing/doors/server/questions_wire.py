@@ -65,7 +65,9 @@ def type_of(statistic: Statistic) -> type[Struct]:
     >>> type_of(STATISTICS["quantiles"]).__struct_fields__
     ('table', 'of', 'at', 'by', 'cells', 'interval', 'max_rows', 'where')
     """
-    fields: list[Any] = [("table", Name), *((column, Text) for column in statistic.names)]
+    several = Text | Annotated[list[Text], Meta(min_length=1, max_length=8)]
+    fields: list[Any] = [("table", Name)]
+    fields += [(column, several if statistic.takes_several(column) else Text) for column in statistic.names]
     fields += [(name, _option(statistic, name)) for name in sorted(statistic.needs)]
     for name in sorted(statistic.options.keys() - set(statistic.needs)):
         fields.append((name, _option(statistic, name) | UnsetType, UNSET))

@@ -1,10 +1,10 @@
 """What the statistics share: the words for groups, the rows of a SELECT, and what the registry holds of each."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from functools import cache
-from typing import Any, TypeAlias, TypedDict, get_type_hints
+from typing import Any, TypeAlias, TypedDict, get_args, get_origin, get_type_hints
 
 from sqlglot import exp
 
@@ -128,6 +128,15 @@ class Statistic:
         (('x', 'y'), ())
         """
         return tuple(words_of(self.ask))[1 : 1 + self.columns]
+
+    def takes_several(self, name: str) -> bool:
+        """Return whether several columns may stand where its builder takes the one of this name.
+
+        >>> from lapwing.queries.statistics import STATISTICS
+        >>> STATISTICS["distinct"].takes_several("column"), STATISTICS["mean"].takes_several("of")
+        (True, False)
+        """
+        return any(get_origin(one) is Sequence for one in get_args(words_of(self.ask)[name]))
 
     @property
     def options(self) -> dict[str, Any]:
