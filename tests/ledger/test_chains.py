@@ -1,12 +1,15 @@
 """Each population has a chain of its own, and no part of a ledger goes back unseen: neither a chain nor all."""
 
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from lapwing.ledger import chains as chains_module
+from lapwing.ledger import export as export_module
 from lapwing.ledger import store as store_module
 from lapwing.ledger.entries import Receipt, chain_name
 from lapwing.ledger.export import check_export, export_json
@@ -25,6 +28,10 @@ from lapwing.vocabulary.guarantee import PureDP
 from ledger.clinic import PEOPLE, Place, ask, raw, request, spent
 
 NAMES = ("clinic", "school", "office")
+
+
+def open_now(ledger) -> int:
+    return sum(one.store.is_open for one in ledger.chains._chains.values())
 
 
 def add(ledger, name: str) -> None:
@@ -133,8 +140,42 @@ class TestOneIsNothingToAnother:
             for turn in range(2):
                 for number in range(5):
                     ask(ledger, f"k{turn}", population=f"of {number}")
-            assert sum(one.store._reader._connection is not None for one in ledger.chains._chains.values()) <= 2
+            assert open_now(ledger) <= 2
             verify(ledger)
+            assert open_now(ledger) <= 2
+            export_json(ledger, quick_path / "all.jsonl")
+            assert open_now(ledger) <= 2
+            for number in range(5, 10):
+                ledger.administration.create_population(f"of {number}", unit=PEOPLE, budget=PureDP(epsilon=Fraction(1)))
+                assert open_now(ledger) <= 2
+            early = ledger.of("of 0").here
+            for number in range(1, 5):
+                ledger.account(f"of {number}")
+            early.head()  # as a thread does that was overtaken before it began
+            assert early.store.is_open
+            for number in range(1, 22):
+                ledger.account(f"of {1 + number % 9}")
+            assert not early.store.is_open
+            assert open_now(ledger) <= 2
+
+    def test_one_that_is_read_for_long_stays_open_and_keeps_nobody_waiting(self, quick_path, monkeypatch) -> None:
+        monkeypatch.setattr(chains_module, "_MOST_OPEN", 1)
+        with Place.in_file(quick_path / "ledger.db").clinic() as ledger:
+            for name in NAMES[1:]:
+                add(ledger, name)
+            with ledger.chains.store("clinic").reading() as transaction:  # this thread would close its own connection
+                last = transaction.last
+                with ThreadPoolExecutor(1) as another:
+                    for name in NAMES[1:] * 2:
+                        assert another.submit(ledger.account, name).result(timeout=60)
+                        ledger.account(name)
+                assert transaction.all("select count(*) from entries") == [(last,)]
+            with ledger.chains.store("clinic").writing("policy"):
+                for name in NAMES[1:] * 2:
+                    ledger.account(name)
+            for name in NAMES[1:] * 2:
+                ledger.account(name)
+            assert open_now(ledger) == 1
 
     def test_a_slash_would_make_a_chain_of_another_ledger(self, quick_path) -> None:
         with pytest.raises(ParameterError, match="has a slash in it"):
@@ -297,6 +338,62 @@ class TestFounding:
             add(ledger, "clinic")
             assert ask(ledger).receipt.ledger == "2f1c/1"
 
+    def test_a_failure_is_forgotten_by_the_process_that_had_it(self, file, monkeypatch) -> None:
+        with Place.in_file(file).open() as ledger:
+            fail_at("population.written", monkeypatch)
+            with pytest.raises(LedgerError):
+                add(ledger, "late")
+            monkeypatch.delenv("LAPWING_FAULT")
+            assert ledger.populations() == sorted(NAMES)
+            with pytest.raises(ParameterError, match="is not in this ledger"):
+                ledger.account("late")
+            verify(ledger, [ledger.seal()])
+            add(ledger, "late")
+            assert "late" in ledger.populations()
+
+    def test_whoever_looks_while_one_is_created_sees_nothing_missing(self, file) -> None:
+        with Place.in_file(file).open() as ledger:
+            with ledger.chains.found("late") as chain:
+                assert ledger.populations() == sorted(NAMES)
+                assert not chain.length
+            founded, late = ledger.chains.directory.store.reading, []
+
+            @contextmanager
+            def create_meanwhile():
+                with founded() as transaction:
+                    yield transaction
+                if not late:
+                    late.append("late")
+                    add(ledger, "late")
+
+            ledger.chains.directory.store.reading = create_meanwhile
+            assert ledger.populations() == sorted(NAMES)
+            assert ledger.populations() == sorted([*NAMES, "late"])
+
+    def test_one_that_was_only_founded_is_not_the_second(self, quick_path, monkeypatch) -> None:
+        place = Place.in_file(quick_path / "ledger.db")
+        with place.clinic() as ledger, place.open() as other:
+            fail_at("population.written", monkeypatch)
+            with pytest.raises(LedgerError):
+                add(ledger, "late")
+            monkeypatch.delenv("LAPWING_FAULT")
+            for one in (ledger, other):
+                assert one.chains.only() == "clinic"
+            add(other, "late")  # no entry of the directory says so
+            for one in (ledger, other):
+                assert not one.chains.has_one
+
+    def test_one_that_is_founded_during_a_verification_is_no_stranger(self, file) -> None:
+        place = Place.in_file(file)
+        with place.open() as ledger, place.open() as other:
+            verify(ledger, progress=lambda *_: None if "late" in other.populations() else add(other, "late"))
+            assert "late" in ledger.populations()
+
+    def test_heads_are_found_whatever_the_name_of_the_file(self, quick_path) -> None:
+        file = quick_path / "clinic[1].db"
+        with Place.in_file(file).clinic():
+            assert list(SqliteDatabase(file).heads_of_chains()) == [1]
+
     def test_no_population_is_founded_twice(self, place) -> None:
         with place.open() as ledger:
             with pytest.raises(ParameterError, match="exists already"):
@@ -313,6 +410,26 @@ class TestExports:
             ask(ledger, "after", population="office")
             with pytest.raises(LedgerRolledBackError):
                 check_export(tmp_path / "all.jsonl", [ledger.of("office").head()])
+
+    def test_one_that_is_founded_and_sealed_meanwhile_is_whole_or_left_out(self, file, tmp_path, monkeypatch) -> None:
+        written, late = export_module._write, iter(("late", "later"))
+        with Place.in_file(file).open() as ledger, Place.in_file(file).open() as other:
+
+            def write(*part):
+                for name in islice(late, 1):
+                    add(other, name)
+                    other.seal()
+                end = written(*part)
+                for name in islice(late, 1):
+                    add(other, name)
+                    other.seal()
+                return end
+
+            monkeypatch.setattr(export_module, "_write", write)
+            export_json(ledger, tmp_path / "all.jsonl")
+            check_export(tmp_path / "all.jsonl")
+            assert '"population":"late"' in (tmp_path / "all.jsonl").read_text()
+            assert '"population":"later"' not in (tmp_path / "all.jsonl").read_text()
 
     def test_several_processes_write_the_same(self, place, tmp_path) -> None:
         with place.open() as ledger:

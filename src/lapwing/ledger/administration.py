@@ -59,7 +59,7 @@ class Administration:
         """
         population = PopulationRecord(name=named("population", name), unit=unit)
         account = _fresh_account(unit, budget, segments, shares)
-        with self._chains.found(name).store.writing("population") as transaction:
+        with self._chains.found(name) as chain, chain.store.writing("population") as transaction:
             if name in transaction.populations():
                 remedy = "its account goes on; choose another name"
                 raise ParameterError("population", name, reason="exists already", remedy=remedy)

@@ -11,6 +11,7 @@ misses one that was left out. Whoever keeps its receipt can tell later that none
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import sha256
 from itertools import zip_longest
 from threading import Lock, RLock
@@ -31,7 +32,9 @@ _MOST_OPEN: Final = 16
 _FOUNDED: Final = """select record ->> 'founds', entries.seq, record ->> 'chain', chains.name, chains.seq
     from entries left join chains on chains.chain = entries.seq where record ->> 'founds' is not null"""
 _CHAINS: Final = "select count(*) from chains where chain > 0"
-_SOME: Final = "select record ->> 'founds' from entries where record ->> 'founds' is not null limit 2"
+_SOME: Final = """select record ->> 'founds' from entries left join chains on chains.chain = entries.seq
+    where record ->> 'founds' is not null and coalesce(chains.seq, 1) > 0 limit 2"""
+_SOME_FOUNDED: Final = "select seq from entries where record ->> 'founds' is not null limit 2"
 _ENDS: Final = "select chain, seq, hash from chains where chain > 0 order by chain"
 _SIZE: Final = "select coalesce(sum(seq), 0) from chains where chain > 0"
 _SEALS: Final = "where record ->> 'kind' = 'heads' and seq > ? and seq <= ? order by seq"
@@ -60,6 +63,7 @@ class Chains:
         self.database, self._clock, self._checkpoints = database, clock, checkpoints
         self.directory = Chain(Store(database, clock), checkpoints)
         self._chains, self._only, self._looked_at = dict[str, Chain](), "", -1
+        self._awake, self._rested = dict[str, Chain](), 0  # those that have connections, and how many were put to rest
         self._sealed, self._sealed_at = dict[int, str](), 0
         self._begin()
 
@@ -81,6 +85,7 @@ class Chains:
 
     def founded(self) -> dict[str, Founded]:
         """Return all populations that were founded; each of them has its chain, and there are no others."""
+        begun = frozenset(self._chains)  # before it reads: another may be created while it does
         with self.directory.store.reading() as transaction:
             rows, ledger = transaction.all(_FOUNDED), transaction.ledger
             ((made,),) = transaction.all(_CHAINS)
@@ -93,7 +98,7 @@ class Chains:
             reason = f"there are {made} chains, and {len(founded)} are found that were founded"
             raise LedgerDamagedError(f"{reason}: an index of the database is damaged, or one was added by hand")
         for population, one in founded.items():
-            if population in self._chains and not one.last:
+            if population in begun and not one.last:
                 raise LedgerDamagedError(f"the chain of population {population!r} is not found any more")
             if not one.last:  # whoever founded it died before it was made; or it was rolled back, which its head shows
                 self._chain(one.number, one.name).close()
@@ -113,7 +118,8 @@ class Chains:
         if seen != self._looked_at:
             with self.directory.store.reading() as transaction:
                 names = [str(name) for (name,) in transaction.all(_SOME)]
-            self._only, self._looked_at = names[0] if len(names) == 1 else "", seen
+                is_settled = len(names) == len(transaction.all(_SOME_FOUNDED))  # one that is founded may be created yet
+            self._only, self._looked_at = names[0] if len(names) == 1 else "", seen if is_settled else -1
         return bool(self._only)
 
     def size(self) -> int:
@@ -134,12 +140,24 @@ class Chains:
             opening = self._openings.setdefault(population, Lock())
         with opening:  # one that is slow to open keeps nobody waiting who asks about another
             chain = self._chains.get(population) or self._opened(population)
+        self._keep(population, chain)
+        return chain
+
+    def _keep(self, population: str, chain: Chain) -> None:
+        """Keep a chain that has entries, and its connections, as long as it is one of the last that were asked."""
         with self._lock:
-            self._chains.pop(population, None)
-            for idle in [*self._chains.values()][: 1 - _MOST_OPEN]:
-                idle.store.close()
-            self._chains[population] = chain  # the last one that was asked comes last
-            return chain
+            self._chains[population] = chain
+            self._awake.pop(population, None)
+            self._awake[population] = chain  # the last one that was asked comes last
+            idle = {name: self._awake.pop(name) for name in [*self._awake][:-_MOST_OPEN]}
+            self._rested += len(idle)
+            if self._rested > len(self._chains):  # now and then those, too, that were used after they were put to rest
+                self._rested = 0
+                self._awake.update({name: one for name, one in self._chains.items() if one.store.is_open})
+        for name, one in idle.items():  # outside the lock: one that is being read keeps nobody waiting, and stays open
+            if not one.store.rest():
+                with self._lock:
+                    self._awake.setdefault(name, one)
 
     def _opened(self, population: str) -> Chain:
         with self.directory.store.reading() as transaction:
@@ -168,8 +186,9 @@ class Chains:
         store = Store(self.database.chain(number), self._clock, above=self.directory.store, name=name)
         return Chain(store, self._checkpoints and self._checkpoints.chain(number))
 
-    def found(self, population: str) -> Chain:
-        """Return the chain of a population that is to be created: a new one, unless it was founded before."""
+    @contextmanager
+    def found(self, population: str) -> Iterator[Chain]:
+        """Give the chain of a population that is to be created: a new one, unless it was founded before."""
         with self._founding:
             with self.directory.store.writing("found") as transaction:
                 founding = transaction.founding(population)
@@ -181,9 +200,13 @@ class Chains:
             if has_lost and not chain.length:
                 with chain.store.writing("rollback") as transaction:
                     transaction.append("note", by="custodian", remark="the ledger lost entries before this chain began")
-            with self._lock:
-                self._chains[population] = chain
-            return chain
+        try:
+            yield chain
+        finally:
+            if chain.length and self._chains.get(population, chain) is chain:
+                self._keep(population, chain)
+            else:  # it was not created, or another thread was faster
+                chain.close()
 
     def make(self, transaction: Transaction, founding: Record) -> Database:
         """Make the chain of a founding entry, empty, and its head; return where it is."""
@@ -251,6 +274,7 @@ class Chains:
         for chain in [*self._chains.values(), self.directory]:
             chain.close()
         self._chains.clear()
+        self._awake.clear()
         self.directory.store.gate.close()
 
 

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from copy import copy
 from functools import lru_cache
+from glob import escape
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol, Self, TypeAlias
 
@@ -99,7 +100,8 @@ class Database(ABC):
         """Return the heads of chains that are kept here, by their numbers."""
         if self.head_path is None:
             return {}
-        found = {file.name.rpartition(".")[2]: file for file in self.head_path.parent.glob(f"{self.head_path.name}.*")}
+        files = self.head_path.parent.glob(f"{escape(self.head_path.name)}.*")
+        found = {file.name.rpartition(".")[2]: file for file in files}
         return {int(number): HeadFile(file) for number, file in found.items() if number.isdecimal()}
 
     @property

@@ -107,17 +107,23 @@ def export_json(ledger: Ledger, path: Path, *, cores: int = 1) -> Receipt:
     """
     as_int("cores", cores)
     ledger.head()  # seals the directory, where there is one to be written
-    chains = [(chain.store.database, chain.name) for chain in ledger.chosen()]
+    first = next(ledger.chosen())
     opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)  # only the owner may read who asked what
     with os.fdopen(opened, "wb") as file:
-        end = _write(*chains[0], file)  # the directory first: what it seals is in each chain that is read after it
-        if cores == 1 or len(chains) <= 2:  # noqa: PLR2004 - one besides the directory
-            for database, name in chains[1:]:
+        end = _write(first.store.database, first.name, file)
+        if first is not ledger.chains.directory:
+            return end
+        # The directory came first: what it seals is in each chain that is read after it, and it has founded them.
+        founded = ledger.chains.founded().items()
+        names = sorted(name for name, one in founded if one.last and one.number <= end.seq)
+        chains = [(chain.store.database, chain.name) for chain in map(ledger.chains.of, names)]
+        if cores == 1 or len(chains) <= 1:
+            for database, name in chains:
                 _write(database, name, file)
             return end
-        with TemporaryDirectory(dir=path.parent) as folder, spawned(min(cores, len(chains) - 1)) as pool:
-            parts = [Path(folder) / str(database.number) for database, _ in chains[1:]]
-            for part in pool.map(_write_part, *zip(*chains[1:], strict=True), parts):
+        with TemporaryDirectory(dir=path.parent) as folder, spawned(min(cores, len(chains))) as pool:
+            parts = [Path(folder) / str(database.number) for database, _ in chains]
+            for part in pool.map(_write_part, *zip(*chains, strict=True), parts):
                 with part.open("rb") as written:
                     shutil.copyfileobj(written, file)
                 part.unlink()

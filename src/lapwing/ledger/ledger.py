@@ -4,7 +4,7 @@ Open one with `open_ledger`, make one with `create_ledger`. Every caller keeps t
 release. There is no refund: a failure after the charge keeps the charge.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby, islice
@@ -346,9 +346,17 @@ class Ledger:
         """Whether it is open at all of its populations, of which there are several."""
         return not (self._population or self.chains.has_one)
 
-    def chosen(self) -> list[Chain]:
-        """Return the chain of its population; without one, the directory, and those of all populations."""
-        return [self.chains.directory, *(chain for _, chain in self.chains)] if self.is_whole else [self.here]
+    def chosen(self) -> Iterator[Chain]:
+        """Yield the chain of its population; without one, the directory, and those of all populations.
+
+        Each is opened when it is its turn: only few keep their connections.
+        """
+        if not self.is_whole:
+            yield self.here
+            return
+        yield self.chains.directory
+        for _, chain in self.chains:
+            yield chain
 
     def numbers(self) -> dict[str, int]:
         """Return all populations with the numbers of their chains."""

@@ -104,6 +104,22 @@ class LazyConnection:
         self.open().execute("COMMIT")
         self._begun = False
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a connection now."""
+        return self._connection is not None
+
+    def rest(self) -> bool:
+        """Close the connection, unless it is in use; return whether it is closed. Nobody waits for that."""
+        if not self.lock.acquire(blocking=False):
+            return False
+        try:
+            if not self._begun:
+                self.drop()
+            return not self._begun
+        finally:
+            self.lock.release()
+
     def drop(self) -> None:
         """Close the connection; the next use opens another."""
         if self._connection is not None and self._process == os.getpid():  # after a fork it is the parent's to close

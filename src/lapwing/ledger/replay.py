@@ -582,19 +582,18 @@ def verify(
         ledger.require(receipt)
     chains.directory.store.inspect(deep=True)
     chains.directory.store.inspect()
-    every = ledger.chosen()
-    due = {chain.name: chain.head() for chain in (chains.directory, *every)}
-    followed = replay_chain(chains.directory.store, due[chains.directory.name], is_directory=True)
-    populations = [chain for chain in every if chain is not chains.directory]
-    whole = sum(due[chain.name].seq for chain in populations)
-    parts = _parts([(chain, due[chain.name]) for chain in populations], cores)
+    directory = chains.directory.head()
+    populations = [(chain, chain.head()) for chain in ledger.chosen() if chain is not chains.directory]
+    followed = replay_chain(chains.directory.store, directory, is_directory=True)
+    whole = sum(end.seq for _, end in populations)
+    parts = _parts(populations, cores)
     with ExitStack() as stack:
         beside = _beside(parts[1:], ledger.name, stack) if len(parts) > 1 else []
         told = progress and partial(_further, progress, whole)
         _all([*(partial(_replayed, part, ledger.name, told) for part in parts[:1]), *beside])
     chains.require_arrived()
     if ledger.is_whole:
-        _require_founded(followed, chains)
+        _require_founded(followed, chains, until=directory.seq)
     return Verification(entries=whole, head=ledger.head(), receipts=len(shown))
 
 
@@ -623,6 +622,7 @@ def _replayed(part: Part, ledger: str, progress: Callable[[int], None] | None) -
         if ledger != replay.home and not any(one.moved_to for one in replay.populations.values()):
             raise LedgerDamagedError(f"chain {end.ledger} goes on in ledger {replay.home}, and this is ledger {ledger}")
         done += end.seq
+        chain.store.rest()
 
 
 def _after(progress: Callable[[int], None], before: int, seq: int) -> None:
@@ -674,8 +674,11 @@ def _all(parts: Iterable[Callable[[], None]]) -> None:
         raise min(wrong, key=lambda error: error.seq or float("inf"))
 
 
-def _require_founded(directory: Replay, chains: Chains) -> None:
-    """Refuse chains that are right by themselves, where the directory says something else of them."""
-    if unknown := {*chains.founded()} - {*directory.founded}:
+def _require_founded(directory: Replay, chains: Chains, *, until: int) -> None:
+    """Refuse chains that are right by themselves, where the directory, followed `until` an entry, says something else.
+
+    One that was founded since then is checked the next time.
+    """
+    if unknown := {name for name, one in chains.founded().items() if one.number <= until} - {*directory.founded}:
         raise LedgerDamagedError(f"population {min(unknown)!r} was never founded")
     chains.require(chains.directory.head())

@@ -480,6 +480,16 @@ class Store:
         with connection.lock, self._understood(connection):
             look(connection.open())
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it has a connection now."""
+        return self._writer.is_open or self._reader.is_open
+
+    def rest(self) -> bool:
+        """Close the connections that are not in use, without waiting for any; return whether all are closed."""
+        writer, reader = self._writer.rest(), self._reader.rest()
+        return writer and reader
+
     def close(self) -> None:
         """Close files and connections; the next transaction opens them again."""
         for connection in (self._writer, self._reader):
