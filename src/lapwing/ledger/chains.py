@@ -38,6 +38,7 @@ _SOME_FOUNDED: Final = "select seq from entries where record ->> 'founds' is not
 _ENDS: Final = "select chain, seq, hash from chains where chain > 0 order by chain"
 _SIZE: Final = "select coalesce(sum(seq), 0) from chains where chain > 0"
 _SEALS: Final = "where record ->> 'kind' in ('heads', 'note') and seq > ? and seq <= ? order by seq"
+_ARRIVED: Final = "select seq, record ->> 'since' from entries where record ->> 'since' is not null"
 _HASH_AT: Final = """select name, seq, (
         select hash from all_entries where all_entries.chain = chains.chain and all_entries.seq = ?)
     from chains where chain = ?"""
@@ -170,6 +171,9 @@ class Chains:
                 chain.close()
             known = ", ".join(self.names()) or "none"
             raise ParameterError("population", population, reason="is not in this ledger", remedy=f"these are: {known}")
+        if founding is not None and "since" in founding:
+            with closing_on_failure(chain):
+                chain.require(Receipt.parse(founding["since"]))
         return chain
 
     def _chain(self, number: int, name: str) -> Chain:
@@ -197,8 +201,7 @@ class Chains:
                 if founding is None:
                     founding = transaction.append("founding", founds=population).record
                     self.make(transaction, founding)
-                has_lost = bool(transaction.some("where record ->> 'kind' = 'note' limit 1"))
-                ledger = transaction.ledger
+                has_lost, ledger = has_lost_entries(transaction), transaction.ledger
             chain = self._chains.get(population) or self._chain(founding["seq"], name_of(ledger, founding))
             if has_lost and not chain.length:
                 with chain.store.writing("rollback") as transaction:
@@ -253,6 +256,13 @@ class Chains:
         with self._founding, self.directory.store.reading() as transaction:
             _require_sealed(transaction, self._sealed_until(transaction, receipt.seq))
 
+    def require_arrived(self) -> None:
+        """Refuse a ledger in which a chain that moved here lacks the end with which it came, or has another past."""
+        with self.directory.store.reading() as transaction:
+            for number, since in transaction.all(_ARRIVED):
+                end = Receipt.parse(since)
+                _require_sealed(transaction, {int(number): leaf(end.seq, bytes.fromhex(end.hash))})
+
     def _sealed_until(self, transaction: Transaction, until: int) -> dict[int, str]:
         """Return the heads that were sealed up to an entry of the directory."""
         with self._sealing:
@@ -287,6 +297,11 @@ class Chains:
         self._chains.clear()
         self._awake.clear()
         self.directory.store.gate.close()
+
+
+def has_lost_entries(directory: Transaction) -> bool:
+    """Return whether the directory notes that entries were lost."""
+    return bool(directory.some("where record ->> 'kind' = 'note' limit 1"))
 
 
 def name_of(ledger: str, founding: Record) -> str:
