@@ -6,10 +6,14 @@ from fractions import Fraction
 import pytest
 
 from lapwing.ledger import store as store_module
-from lapwing.ledger.ledger import create_ledger, open_ledger
+from lapwing.ledger.entries import Receipt, genesis, link
+from lapwing.ledger.export import export_json
+from lapwing.ledger.ledger import accept_rollback, create_ledger, open_ledger
+from lapwing.ledger.lost_entries import write_off_losses
 from lapwing.ledger.moving import move_away, move_here
 from lapwing.ledger.replay import verify
 from lapwing.ledger.reservation_states import RoundOutcome
+from lapwing.vocabulary.codec import canonical
 from lapwing.vocabulary.errors import (
     LedgerDamagedError,
     LedgerError,
@@ -194,6 +198,65 @@ def test_a_chain_that_arrived_in_another_ledger_than_it_moved_to_is_found_out(he
             move_here(third, tmp_path / "school.jsonl")
         with pytest.raises(LedgerDamagedError, match="chain 2f1c/2 goes on in ledger b0b0, and this is ledger c0c0"):
             verify(third)
+
+
+@pytest.mark.usefixtures("moved")
+def test_a_chain_with_another_past_than_the_one_that_came_is_found_out(there) -> None:
+    """Somebody writes it anew, without its charges, with hashes that are right, and no head knows better."""
+    chain = there.of("school")
+    name, number = chain.here.name, there.numbers()["school"]
+    with there.chains.directory.store.writing("policy") as transaction:
+        rows = transaction.all("select body from all_entries where chain = ? order by seq", number)
+        kept = [body for (body,) in rows if json.loads(body)["kind"] in {"population", "policy"}]
+        transaction.do("drop trigger entries_are_never_deleted")
+        transaction.do("delete from all_entries where chain = ?", number)
+        transaction.do("delete from all_recalls where chain = ?", number)
+        end = genesis(name)
+        for seq, body in enumerate(kept, 1):
+            written = canonical(json.loads(body) | {"seq": seq})
+            end = link(end, written)
+            values = (number, seq, written, end)
+            transaction.do("insert into all_entries (chain, seq, body, hash) values (?, ?, ?, ?)", *values)
+        transaction.do("update chains set seq = ?, hash = ? where chain = ?", len(kept), end, number)
+    chain.store.database.head.accept(Receipt(ledger=name, seq=len(kept), hash=end.hex()))
+    with open_ledger(there.chains.database) as again:
+        with pytest.raises(LedgerRolledBackError, match=r"older than a receipt|another past"):
+            again.account("school")
+        with pytest.raises(LedgerRolledBackError, match=r"older than a receipt|another past"):
+            again.chains.require_arrived()
+        with pytest.raises(LedgerRolledBackError):
+            verify(again)
+
+
+def test_what_was_charged_after_an_arrival_that_was_rolled_back_is_owed(here, there, tmp_path) -> None:
+    file, path = tmp_path / "there.db", tmp_path / "school.jsonl"
+    there.close()
+    kept = {one: one.read_bytes() for one in tmp_path.glob("there.db*") if not one.name.endswith("-turns")}
+    with here.open() as ledger:
+        end = move_away(ledger, "school", "b0b0", path)
+    with open_ledger(file) as ledger:
+        move_here(ledger, path)
+        ledger.administration.resume("school")
+        ask(ledger, "k2", population="school", epsilon="1/4")
+        export_json(ledger.of("school"), tmp_path / "lost.jsonl")
+    for one in tmp_path.glob("there.db*"):
+        if not one.name.endswith("-turns"):
+            one.unlink()
+    for one, content in kept.items():
+        one.write_bytes(content)
+    accept_rollback(file)
+    with open_ledger(file) as ledger:
+        move_here(ledger, path)
+        (note,) = ledger.of("school").notes()
+        assert note["seq"] == end.seq + 1
+        before = spent(ledger, "school")
+        with pytest.raises(SuspendedError):
+            ask(ledger, "k3", population="school")
+        with pytest.raises(ParameterError, match=r"is not said: entries from \d+ on are lost"):
+            write_off_losses(ledger, "school", reason="owed")
+        write_off_losses(ledger, "school", [tmp_path / "lost.jsonl"], reason="owed", nothing_more=True)
+        assert spent(ledger, "school") == before + Fraction(1, 4)
+        verify(ledger, [ledger.seal()])
 
 
 @pytest.mark.usefixtures("moved")

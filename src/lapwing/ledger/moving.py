@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from lapwing.ledger.administration import decide_in
-from lapwing.ledger.chains import Chains
+from lapwing.ledger.chains import Chains, has_lost_entries
 from lapwing.ledger.entries import Entry, Receipt
+from lapwing.ledger.entries import name as named
 from lapwing.ledger.export import export_json, read_export
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.replay import Replay
@@ -78,9 +79,14 @@ def move_here(ledger: Ledger, path: Path, *, by: str = "custodian") -> tuple[str
         remedy = "export it where it was, and name this ledger with --to"
         raise ParameterError("path", str(path), reason=reason, remedy=remedy)
     _take(ledger.chains, names[0], end, path, replay.recalls)
+    with ledger.chains.directory.store.reading() as transaction:
+        has_lost = has_lost_entries(transaction)
     with ledger.of(names[0]).store.writing("policy") as transaction:
         known = transaction.population(names[0])
         if known.moved_to == ledger.name:
+            if has_lost:  # it may have come before, and what was charged since then may be lost
+                remark = "the ledger lost entries before this chain came, perhaps some of an earlier arrival"
+                transaction.append("note", by=named("by", by), remark=remark)
             decide_in(transaction, replace(known, moved_to=None), by, "arrival")
         return names[0], transaction.receipt
 

@@ -591,6 +591,7 @@ def verify(
         beside = _beside(parts[1:], ledger.name, stack) if len(parts) > 1 else []
         told = progress and partial(_further, progress, whole)
         _all([*(partial(_replayed, part, ledger.name, told) for part in parts[:1]), *beside])
+    chains.require_arrived()
     if ledger.is_whole:
         _require_founded(followed, chains, until=directory.seq)
     return Verification(entries=whole, head=ledger.head(), receipts=len(shown))
