@@ -35,6 +35,8 @@ from statistical.goodness import FALSE_ALARM
 
 CLAIMED = PureDP(epsilon="4/5")
 DRAWS = 60
+LOOKS = 5
+"""How often a mistake is looked for that noise may hide: seldom more than once."""
 
 
 def watched(folder: Path, script, *, tables=Tables, make=Session, visit=Visit, **limits):
@@ -173,9 +175,14 @@ class CrowdedTables(Tables):
 
 def test_a_batch_that_is_decided_with_two_noises_is_caught(quick_path) -> None:
     """Its noise follows from no seed: whoever interrupts it after each decision sees another one."""
+    folders = (quick_path / f"{number}" for number in range(LOOKS))
     with fresh_noise_on_recovery():
-        found = watched(quick_path, partial(interrupted_batch, interrupts=800), tables=CrowdedTables)
-    assert found.refuted, found
+        assert any(_is_caught(folder) for folder in folders)
+
+
+def _is_caught(folder: Path) -> bool:
+    folder.mkdir()
+    return watched(folder, partial(interrupted_batch, interrupts=800), tables=CrowdedTables).refuted
 
 
 def test_a_batch_that_is_interrupted_is_decided_with_one_noise(quick_path) -> None:
