@@ -11,11 +11,12 @@ import pytest
 from lapwing.ledger import chains as chains_module
 from lapwing.ledger import export as export_module
 from lapwing.ledger import store as store_module
-from lapwing.ledger.entries import Receipt, chain_name
+from lapwing.ledger.entries import Receipt, chain_name, genesis
 from lapwing.ledger.export import check_export, export_json
 from lapwing.ledger.ledger import accept_rollback, create_ledger
 from lapwing.ledger.replay import verify
 from lapwing.ledger.sqlite import SqliteDatabase
+from lapwing.ledger.transaction import Transaction
 from lapwing.vocabulary.errors import (
     LedgerDamagedError,
     LedgerError,
@@ -283,6 +284,55 @@ class TestNoneGoesBack:
             Place.in_file(file).open() as ledger,
         ):
             ledger.populations()
+
+    @pytest.mark.parametrize("to", [0, 3])
+    def test_one_that_went_back_behind_the_last_seal_is_refused_without_a_receipt(self, file, to) -> None:
+        """Its own head went back with it; the directory, which did not, knows better."""
+        with Place.in_file(file).open() as ledger:
+            ledger.seal()
+        roll_back(file, 2, to)
+        if not to:
+            with closing(raw(file, chain=2)) as database, database:
+                database.execute("update ledger set hash = ?", (genesis("2f1c/2"),))
+            head = SqliteDatabase(file).chain(2).head
+            head.path.unlink()
+            head.begin("2f1c/2")
+        with Place.in_file(file).open() as ledger:
+            with pytest.raises(LedgerRolledBackError, match="older than a receipt"):
+                ledger.account("school")
+            with pytest.raises(LedgerRolledBackError, match="older than a receipt"):
+                add(ledger, "school")
+            ask(ledger, "after", population="office")
+        accept_rollback(file)
+        if to:  # else its population begins anew
+            with Place.in_file(file).open() as ledger:
+                assert ledger.population("school").suspended
+
+    def test_each_seal_is_read_once(self, file, monkeypatch) -> None:
+        with Place.in_file(file).open() as ledger:
+            ledger.seal()
+        read, must = [], Transaction.must
+        monkeypatch.setattr(Transaction, "must", lambda self, seq: read.append((self.ledger, seq)) or must(self, seq))
+        with Place.in_file(file).open() as ledger:
+            seal = ledger.chains.directory.head().seq
+            for name in NAMES:
+                ledger.account(name)
+            assert read.count(("2f1c", seal)) == 1
+
+    @pytest.mark.parametrize(
+        "wrong", ["delete from chains where chain = 3", "update chains set seq = 99 where chain = 3"]
+    )
+    def test_a_row_that_is_wrong_for_a_moment_is_never_sealed(self, file, wrong) -> None:
+        with closing(raw(file)) as database, database:
+            (row,) = database.execute("select * from chains where chain = 3").fetchall()
+            database.execute(wrong)
+        with Place.in_file(file).open() as ledger, pytest.raises(LedgerError):
+            ledger.seal()
+        with closing(raw(file)) as database, database:
+            database.execute("delete from chains where chain = 3")
+            database.execute("insert into chains values (?, ?, ?, ?, ?)", row)
+        with Place.in_file(file).open() as ledger:
+            verify(ledger, [ledger.seal()])
 
     def test_after_a_loss_every_population_is_stopped_and_those_to_come(self, file) -> None:
         kept = backed_up(file)

@@ -37,7 +37,7 @@ _SOME: Final = """select record ->> 'founds' from entries left join chains on ch
 _SOME_FOUNDED: Final = "select seq from entries where record ->> 'founds' is not null limit 2"
 _ENDS: Final = "select chain, seq, hash from chains where chain > 0 order by chain"
 _SIZE: Final = "select coalesce(sum(seq), 0) from chains where chain > 0"
-_SEALS: Final = "where record ->> 'kind' = 'heads' and seq > ? and seq <= ? order by seq"
+_SEALS: Final = "where record ->> 'kind' in ('heads', 'note') and seq > ? and seq <= ? order by seq"
 _ARRIVED: Final = "select seq, record ->> 'since' from entries where record ->> 'since' is not null"
 _HASH_AT: Final = """select name, seq, (
         select hash from all_entries where all_entries.chain = chains.chain and all_entries.seq = ?)
@@ -57,18 +57,30 @@ class Founded(NamedTuple):
 
 
 class Chains:
-    """The open chains of one ledger, each opened and checked when it is asked for the first time."""
+    """The open chains of one ledger, each opened and checked when it is asked for the first time.
 
-    def __init__(self, database: Database, clock: Clock, checkpoints: CheckpointFile | None = None) -> None:
+    A chain that is older than it was sealed is refused, unless this `accepts_loss`.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        checkpoints: CheckpointFile | None = None,
+        *,
+        accepts_loss: bool = False,
+    ) -> None:
         self.database, self._clock, self._checkpoints = database, clock, checkpoints
+        self._accepts_loss = accepts_loss
         self.directory = Chain(Store(database, clock), checkpoints)
         self._chains, self._only, self._looked_at = dict[str, Chain](), "", -1
         self._awake, self._rested = dict[str, Chain](), 0  # those that have connections, and how many were put to rest
-        self._sealed, self._sealed_at = dict[int, str](), 0
+        self._sealed, self._sealed_since_loss, self._sealed_at = dict[int, str](), dict[int, str](), 0
         self._begin()
 
     def _begin(self) -> None:
         self._lock, self._founding, self._openings = RLock(), RLock(), dict[str, Lock]()
+        self._sealing = Lock()  # the seals are read under it, inside a transaction
         self._process = os.getpid()
 
     def open(self) -> None:
@@ -87,16 +99,7 @@ class Chains:
         """Return all populations that were founded; each of them has its chain, and there are no others."""
         begun = frozenset(self._chains)  # before it reads: another may be created while it does
         with self.directory.store.reading() as transaction:
-            rows, ledger = transaction.all(_FOUNDED), transaction.ledger
-            ((made,),) = transaction.all(_CHAINS)
-        founded = dict[str, Founded]()
-        for population, number, given, name, last in rows:
-            if name != (given or chain_name(ledger, number)):
-                raise LedgerDamagedError(f"the row of the chain of population {population!r} is missing, or another's")
-            founded[str(population)] = Founded(int(number), str(name), int(last))
-        if made != len(founded):
-            reason = f"there are {made} chains, and {len(founded)} are found that were founded"
-            raise LedgerDamagedError(f"{reason}: an index of the database is damaged, or one was added by hand")
+            founded = _founded(transaction)
         for population, one in founded.items():
             if population in begun and not one.last:
                 raise LedgerDamagedError(f"the chain of population {population!r} is not found any more")
@@ -179,6 +182,9 @@ class Chains:
         require_head(chain.store.database)
         with closing_on_failure(chain):
             chain.check()
+            sealed = None if self._accepts_loss else self._last_sealed(number)
+            if sealed is not None:
+                chain.require(sealed_end(name, sealed))
         return chain
 
     def unchecked(self, number: int, name: str) -> Chain:
@@ -234,6 +240,8 @@ class Chains:
             _require_sealed(transaction, sealed)
             ends = {int(chain): leaf(seq, hash_) for chain, seq, hash_ in transaction.all(_ENDS)}
             grown = {str(chain): end for chain, end in ends.items() if end != sealed.get(chain, leaf(0))}
+            _founded(transaction)  # what is sealed can never be mended, so the rows are not believed
+            _require_sealed(transaction, {int(chain): end for chain, end in grown.items()})
             if grown:
                 transaction.append("heads", heads=grown, root=merkle_root(ends).hex())
             return transaction.receipt
@@ -256,14 +264,27 @@ class Chains:
                 _require_sealed(transaction, {int(number): leaf(end.seq, bytes.fromhex(end.hash))})
 
     def _sealed_until(self, transaction: Transaction, until: int) -> dict[int, str]:
-        """Return the heads that were sealed up to an entry of the directory; each entry of it is read once."""
+        """Return the heads that were sealed up to an entry of the directory."""
+        with self._sealing:
+            self._read_seals(transaction, until)
+            return dict(self._sealed)
+
+    def _last_sealed(self, number: int) -> str | None:
+        """Return the last head of a chain that was sealed since entries were lost, if any ever were."""
+        with self.directory.store.reading() as transaction, self._sealing:
+            self._read_seals(transaction, transaction.last)
+            return self._sealed_since_loss.get(number)
+
+    def _read_seals(self, transaction: Transaction, until: int) -> None:
+        """Know the heads that were sealed up to an entry of the directory; each entry of it is read once."""
         if until < self._sealed_at:
-            self._sealed, self._sealed_at = {}, 0
-        for entry in transaction.some(_SEALS, self._sealed_at, until):
-            said = transaction.must(entry.seq).record["heads"]
-            self._sealed.update({int(chain): end for chain, end in said.items()})
+            self._sealed, self._sealed_since_loss, self._sealed_at = {}, {}, 0
+        for entry in transaction.some(_SEALS, self._sealed_at, until) if until > self._sealed_at else ():
+            said = transaction.must(entry.seq).record
+            ends = {int(chain): end for chain, end in said.get("heads", {}).items()}
+            self._sealed |= ends
+            self._sealed_since_loss = ends if said["kind"] == "note" else self._sealed_since_loss | ends
         self._sealed_at = until
-        return self._sealed
 
     def __iter__(self) -> Iterator[tuple[str, Chain]]:
         """Yield all populations with their chains."""
@@ -290,17 +311,36 @@ def name_of(ledger: str, founding: Record) -> str:
 
 def sealed_by(names: Mapping[int, str], record: Record) -> list[Receipt]:
     """Return the heads that an entry of the directory has sealed, by the names of all chains."""
-    parts = [(int(chain), end.partition(":")) for chain, end in record.get("heads", {}).items()]
-    return [Receipt(ledger=names.get(chain, ""), seq=int(seq), hash=hash_) for chain, (seq, _, hash_) in parts]
+    return [sealed_end(names.get(int(chain), ""), end) for chain, end in record.get("heads", {}).items()]
+
+
+def _founded(directory: Transaction) -> dict[str, Founded]:
+    """Return all populations that were founded; refuse rows of chains that are not theirs."""
+    founded = dict[str, Founded]()
+    for population, number, given, name, last in directory.all(_FOUNDED):
+        if name != (given or chain_name(directory.ledger, number)):
+            raise LedgerDamagedError(f"the row of the chain of population {population!r} is missing, or another's")
+        founded[str(population)] = Founded(int(number), str(name), int(last))
+    ((made,),) = directory.all(_CHAINS)
+    if made != len(founded):
+        reason = f"there are {made} chains, and {len(founded)} are found that were founded"
+        raise LedgerDamagedError(f"{reason}: an index of the database is damaged, or one was added by hand")
+    return founded
 
 
 def _require_sealed(transaction: Transaction, sealed: Mapping[int, str]) -> None:
     """Refuse a ledger in which a chain is older than it was sealed, or has another past."""
     for chain, end in sealed.items():
-        seq, _, hash_ = end.partition(":")
-        name, last, found = transaction.one(_HASH_AT, int(seq), chain) or (chain_name(transaction.ledger, chain), 0, 0)
-        promised = Receipt(ledger=name, seq=int(seq), hash=hash_)
+        seq = int(end.partition(":")[0])
+        name, last, found = transaction.one(_HASH_AT, seq, chain) or (chain_name(transaction.ledger, chain), 0, 0)
+        promised = sealed_end(name, end)
         compare(promised, ledger=name, last=last, found=bytes(found) if found else None)
+
+
+def sealed_end(name: str, end: str) -> Receipt:
+    """Return the end of a chain as it was sealed."""
+    seq, _, hash_ = end.partition(":")
+    return Receipt(ledger=name, seq=int(seq), hash=hash_)
 
 
 def leaf(seq: int, hash_: bytes = b"") -> str:

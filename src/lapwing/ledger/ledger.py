@@ -471,7 +471,8 @@ def accept_rollback(address: str | Path | Database, *, head: Path | None = None,
     if database.head is None:
         raise ParameterError("head", head, reason="is not kept here", remedy="name the file that refuses the ledger")
     database.head = None
-    with open_ledger(database) as ledger:
+    with Ledger(Chains(database, now, accepts_loss=True)) as ledger:
+        ledger.chains.open()
         every = [ledger.chains.directory, *(chain for _, chain in ledger.chains)]
         kept = {one.store.database.number: database.head_of(one.store.database.number) for one in every}
         promised = {number: _promised(one) for number, one in kept.items()}
@@ -479,10 +480,12 @@ def accept_rollback(address: str | Path | Database, *, head: Path | None = None,
             before, end = promised[one.store.database.number], one.head()
             if before is not None and before.ledger != end.ledger:
                 require_promised(before, end, found=None)
+            one.store.rest()
         ledger.administration.accept_rollback(None, until=promised, by=by)
         for one in every:
             if (file := kept[one.store.database.number]) is not None:
                 file.accept(one.head())
+                one.store.rest()
         for number, file in database.heads_of_chains().items():
             if number not in kept:  # it is lost altogether: its population begins anew, and with spending stopped
                 file.path.unlink()
