@@ -348,6 +348,39 @@ class TestNoneGoesBack:
                     ask(ledger, "new", population=name)
             verify(ledger)
 
+    @pytest.mark.parametrize("to", [2, 0])
+    def test_a_loss_of_what_was_sealed_is_accepted_and_the_ledger_goes_on(self, file, tmp_path, to) -> None:
+        with Place.in_file(file).open() as ledger:
+            before = ledger.seal()
+        kept = (file.parent / "ledger.head.2").read_bytes()
+        roll_back(file, 2, to)
+        with closing(raw(file)) as database, database:
+            if not to:
+                database.execute("update chains set hash = ? where chain = 2", (genesis("2f1c/2"),))
+        (file.parent / "ledger.head.2").write_bytes(kept)
+        with Place.in_file(file).open() as ledger, pytest.raises(LedgerRolledBackError):
+            ledger.account("school")
+        accept_rollback(file)
+        with Place.in_file(file).open() as ledger:
+            if not to:
+                assert ledger.populations() == ["clinic", "office"]
+                add(ledger, "school")
+            head = ledger.head()
+            verify(ledger, [head])
+            assert export_json(ledger, tmp_path / "all.jsonl") == check_export(tmp_path / "all.jsonl", [head])
+            for name in NAMES:
+                assert ledger.of(name).notes()
+                with pytest.raises(SuspendedError):
+                    ask(ledger, "new", population=name)
+            with pytest.raises(LedgerRolledBackError):
+                ledger.require(before)
+        with Place.in_file(file).open() as ledger:
+            end = ledger.of("school").head().seq
+            ledger.seal()
+        roll_back(file, 2, end - 1)
+        with Place.in_file(file).open() as ledger, pytest.raises(LedgerRolledBackError):
+            verify(ledger)
+
 
 def fail_at(point: str, monkeypatch) -> None:
     monkeypatch.setattr(store_module, "_reached", {})
