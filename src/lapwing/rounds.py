@@ -148,7 +148,7 @@ class Rounds:
     def recover(self) -> None:
         """Give up the round that a dead process left in flight, if any; one that a live process draws is left alone."""
         self._lifetime.require()
-        with self._ledger.store.gate.working(self.name) as is_ours:
+        with self._ledger.store.gate.working(self.record.full_name) as is_ours:
             left = self.record.in_flight
             if is_ours and left is not None:
                 self._reservations.settle(self.name, number=left.number, outcome=None)
@@ -178,7 +178,7 @@ class Rounds:
         """
         record = self._reservations.seen(self.name) or self.record
         while True:  # once more for each version that is announced before the intent
-            gate = self._ledger.store.gate.working(self.name, PATIENCE)
+            gate = self._ledger.store.gate.working(record.full_name, PATIENCE)
             with suppress(MovedOnError), self._tables.hold(record.versions) as held, gate as is_ours:
                 if not is_ours:
                     slow = f"round {number} of {self.name} is being drawn by somebody else, and it takes too long"

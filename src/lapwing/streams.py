@@ -26,7 +26,7 @@ from lapwing.engines.reading import CancelGroup, hide_failures
 from lapwing.ledger.entries import name as named
 from lapwing.ledger.ledger import Ledger
 from lapwing.ledger.queue import PATIENCE
-from lapwing.ledger.reservation_states import Decision, Intent, Opening, ReservationRecord, RoundOutcome
+from lapwing.ledger.reservation_states import Decision, Intent, Opening, ReservationRecord, RoundOutcome, full_name
 from lapwing.ledger.states import MovedOnError
 from lapwing.ledger.store import fault_point
 from lapwing.mechanisms.sparse_vector.corridor import CorridorStream
@@ -97,7 +97,7 @@ class QuestionStream:
     ) -> None:
         self.name, self.terms, self._population = name, terms, population
         self._ledger, self._streams, self._reservations = ledger, ledger.streams, ledger.reservations
-        self._tables, self._running = tables, running
+        self._tables, self._running, self._full_name = tables, running, full_name(population.name, name)
         self._key, self._on_failure, self._lifetime = key, on_failure, lifetime
 
     def open(self, analyst: str, key: str) -> Self:
@@ -123,7 +123,7 @@ class QuestionStream:
 
     def settle(self, record: ReservationRecord) -> Self:
         """Decide what `record` has in flight, if anything, unless a process that lives is deciding it just now."""
-        with self._ledger.store.gate.working(self.name) as is_ours:
+        with self._ledger.store.gate.working(self._full_name) as is_ours:
             if is_ours and record.in_flight is not None:
                 self._settle(record.in_flight)
         return self
@@ -313,7 +313,7 @@ class QuestionStream:
     @contextmanager
     def _hold(self, record: ReservationRecord) -> Iterator[Mapping[str, int]]:
         """Hold the tables and the gate of the stream until the outcome, so that no process takes it for abandoned."""
-        with self._tables.hold(record.versions) as held, self._ledger.store.gate.working(self.name, PATIENCE):
+        with self._tables.hold(record.versions) as held, self._ledger.store.gate.working(self._full_name, PATIENCE):
             yield held
 
     @no_deadline()
@@ -377,11 +377,9 @@ class QuestionStream:
         told = [
             (RoundOutcome.YES if answer else RoundOutcome.NO, self.terms.write_answer(answer)) for answer in answers
         ]
-        decisions = self._streams.decide(
-            self.name, number=intent.number, answers=told, sealed=stream.suspend(self._key)
-        )
+        decided = self._streams.decide(self.name, number=intent.number, answers=told, sealed=stream.suspend(self._key))
         fault_point("stream.told")
-        return decisions
+        return decided
 
     @opaque
     def _read(self, intent: Intent, questions: Sequence[Plan | CanonicalQuestion]) -> list[Sensitive[int]]:
@@ -399,19 +397,20 @@ class QuestionStream:
     @opaque
     def _unseal(self, intent: Intent) -> tuple[SparseVectorStream | CorridorStream, SealedSource] | SealBrokenError:
         try:
-            stream = self.terms.mechanism.resume(intent.state, key=self._key, sequence=intent.seals, name=self.name)
-            seed = unseal(intent.sealed, key=self._key, purpose=Purpose.SEED, stream=self.name, sequence=intent.number)
+            name, number = self._full_name, intent.number
+            stream = self.terms.mechanism.resume(intent.state, key=self._key, sequence=intent.seals, name=name)
+            seed = unseal(intent.sealed, key=self._key, purpose=Purpose.SEED, stream=name, sequence=number)
         except SealBrokenError as broken:
             return SealBrokenError(*broken.args)  # a new one, for frames of the old one hold the key
         return stream, SealedSource(seed)
 
     @opaque
     def _seal_threshold(self) -> bytes:
-        return self.terms.mechanism.open(name=self.name).suspend(self._key)
+        return self.terms.mechanism.open(name=self._full_name).suspend(self._key)
 
     @opaque
     def _seal_seed(self, number: int) -> bytes:
-        return seal(fresh_seed(), key=self._key, purpose=Purpose.SEED, stream=self.name, sequence=number)
+        return seal(fresh_seed(), key=self._key, purpose=Purpose.SEED, stream=self._full_name, sequence=number)
 
     def _lose(self, intent: Intent) -> None:
         """Give questions up: as if each had been a yes, as far as the stream has yeses left."""

@@ -16,6 +16,7 @@ from lapwing.ledger.reservation_states import (
     ReservationKind,
     ReservationStatus,
     RoundOutcome,
+    full_name,
 )
 from lapwing.ledger.states import MovedOnError
 from lapwing.vocabulary.codec import canonical, digest, to_record
@@ -263,7 +264,7 @@ def test_what_dead_processes_left_is_lost_and_streams_are_left_to_their_seeds(le
     intend(ledger, 1)
     ledger.reservations.open(opening())
     intend_one(ledger, "s", number=1, key="k", question="q", sealed=SEED)
-    with ledger.store.gate.working("r"):
+    with ledger.store.gate.working(full_name("clinic", "r")):
         assert ledger.reservations.lose_abandoned() == 0, "somebody draws it"
     assert ledger.reservations.lose_abandoned() == 1
     assert [one.reservation for one in ledger.reservations.unsettled()] == ["s"]

@@ -1,7 +1,9 @@
 """Streams at the door: what they cost, that they survive, and that nobody gets more than was paid for."""
 
 import json
+import sqlite3
 import threading
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 
@@ -10,7 +12,7 @@ import pytest
 from lapwing import at_least
 from lapwing.answers.stream_terms import StreamTerms, Verdict
 from lapwing.ledger.replay import verify
-from lapwing.ledger.reservation_states import ReservationStatus
+from lapwing.ledger.reservation_states import ReservationStatus, full_name
 from lapwing.mechanisms.sparse_vector.pure import SparseVector
 from lapwing.mechanisms.sparse_vector.value_sensitivity import ValueSensitivity
 from lapwing.noise import sealing
@@ -221,9 +223,9 @@ def test_a_value_that_cannot_be_decided_on_closes_the_stream_at_its_full_price(l
     verify(ledger)
 
 
-def in_flight(ledger, seconds: FixedNumber = FAR_ABOVE) -> Session:
+def in_flight(ledger, seconds: FixedNumber = FAR_ABOVE, name: str = "clinic") -> Session:
     """A stream whose first question was left in flight: its process died after the intent."""
-    clinic = door(ledger, seconds)
+    clinic = Session(replace(population(), name=name), ledger, seconds, analyst="ana", key=KEY)
     stream = clinic.stream(**TERMS, name="mine")
 
     class Died(BaseException):
@@ -279,7 +281,7 @@ def test_a_lost_answer_is_a_yes_to_the_sealed_state_as_well(ledger) -> None:
             stream.ask(f"age = {age}")
     record = stream.record
     mechanism = StreamTerms.read(record.terms).mechanism
-    resumed = mechanism.resume(record.sealed, key=KEY, sequence=record.seals, name="mine")
+    resumed = mechanism.resume(record.sealed, key=KEY, sequence=record.seals, name=full_name("clinic", "mine"))
     assert (resumed.asked, resumed.yeses) == (record.asked, record.used) == (2, 2)
 
 
@@ -332,6 +334,47 @@ def test_a_seed_of_another_question_is_not_taken(ledger) -> None:
     with pytest.raises(SealBrokenError):
         stream.ask("age = 1")
     assert stream.record.status is ReservationStatus.CLOSED
+
+
+def add_school(ledger) -> None:
+    ledger.administration.create_population("school", unit=population().unit, budget=PureDP(epsilon=Fraction(10)))
+    for table in ("patients", "visits"):
+        ledger.administration.add_table("school", table)
+
+
+@pytest.mark.parametrize("number", [0, 1], ids=["state", "seed"])
+def test_the_noise_of_one_population_decides_nothing_in_another(quick_path, number) -> None:
+    """Two streams of the same name, key, terms and place: whoever writes the tables swaps seals."""
+    with new_ledger(quick_path) as ledger:
+        add_school(ledger)
+        for name in ("clinic", "school"):
+            in_flight(ledger.of(name), name=name)
+    with closing(sqlite3.connect(quick_path / "ledger.db")) as tables, tables:
+        found = tables.execute("select sealed from all_secrets where number = ? order by chain", (number,)).fetchall()
+        (of_clinic,), (of_school,) = found
+        moved = tables.execute("update all_secrets set sealed = ? where sealed = ?", (of_clinic, of_school))
+        assert (of_clinic != of_school, moved.rowcount) == (True, 1), "the clinic's is now the school's as well"
+    with same_ledger(quick_path) as ledger:
+        school, clinic = ledger.of("school"), ledger.of("clinic")
+        door_of_school = Session(replace(population(), name="school"), school, FAR_ABOVE, analyst="ana", key=KEY)
+        with pytest.raises(SealBrokenError, match="population"):
+            door_of_school.resume("mine")
+        record = school.reservations.find("mine")
+        assert (record.status, record.in_flight) == (ReservationStatus.CLOSED, None)
+        assert school.account("school").filters["everyone"].spent == 1, "its full price"
+        assert unsettled(door_of_school).stored(["age = 1"]) is None, "nothing is told"
+        assert door(clinic, FAR_ABOVE).resume("mine").ask("age = 1").verdict is Verdict.ABOVE
+        verify(ledger)
+
+
+def test_a_stream_of_the_same_name_in_another_population_is_not_held_up(quick_path) -> None:
+    """A gate that both went through would leave what a dead process had in flight, as if a live one decided it."""
+    with new_ledger(quick_path) as ledger:
+        add_school(ledger)
+        clinic, school = (in_flight(ledger.of(name), name=name) for name in ("clinic", "school"))
+        with ledger.gate.working(full_name("clinic", "mine")):
+            assert clinic.resume("mine").record.in_flight is not None
+            assert school.resume("mine").record.in_flight is None
 
 
 def test_a_question_in_flight_is_not_decided_by_the_samplers_of_another_version(ledger, monkeypatch) -> None:

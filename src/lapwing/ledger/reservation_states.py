@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from lapwing.accounting.filters.charge import Charge, Reservation
 from lapwing.ledger.entries import Receipt, Record, name, text
-from lapwing.vocabulary.codec import digest, to_record
+from lapwing.vocabulary.codec import canonical, digest, to_record
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.exact import as_int
 from lapwing.vocabulary.frozen import frozen
@@ -71,7 +71,7 @@ class Opening:
     population: str
     analyst: str
     key: str
-    name: str  # new in this ledger; seals are bound to it
+    name: str  # new in the chain of its population; seals are bound to both (`full_name`)
     charge: Charge  # a `Reservation` for a stream, which pays per yes, or any other, which is paid whole
     tables: frozenset[str]
     terms: str  # its public parameters, as canonical text
@@ -194,6 +194,11 @@ class ReservationRecord:
         return replace(self, **_state_fields(entry))
 
     @property
+    def full_name(self) -> str:
+        """Its name among the reservations of all populations."""
+        return full_name(self.population, self.name)
+
+    @property
     def is_busy(self) -> bool:
         """Whether its last entry is an intent that has no outcome yet."""
         return self.last["kind"] == "intent"  # type: ignore[no-any-return]
@@ -202,6 +207,15 @@ class ReservationRecord:
     def units_left(self) -> int:
         """The units that its rounds can still use; 0 once it is not open."""
         return self.units - self.used if self.status is ReservationStatus.OPEN else 0
+
+
+def full_name(population: str, reservation: str) -> str:
+    """Return the text that names a reservation among those of all populations: what gates and seals are bound to.
+
+    Each population has a chain of its own, and so a stream of another may have the same name. It is injective in the
+    two names, and a population keeps its own in every ledger.
+    """
+    return canonical([population, reservation])
 
 
 def kind_of(opening: Record) -> ReservationKind:

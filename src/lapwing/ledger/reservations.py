@@ -128,7 +128,7 @@ class Reservations:
         lost = 0
         for one in self.unsettled():
             if one.seq not in streams:
-                with self._store.gate.working(one.reservation) as is_ours:
+                with self._store.gate.working(self.find(one.reservation).full_name) as is_ours:
                     if is_ours:
                         self.settle(one.reservation, number=one.number, outcome=None)
                         lost += 1

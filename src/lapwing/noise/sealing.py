@@ -6,7 +6,7 @@ recovers opens the seal and comes to the same decision. A seed serves one answer
 
 A seal is AES-256-GCM with a random nonce. The sealed bytes have one width, because the length of a number would reveal
 its size; the purpose, the stream and the place in its sequence are associated data, so that a secret that was sealed
-for one of them opens for no other.
+for one of them opens for no other. Streams of two populations may share a name: callers give one that tells them apart.
 
 The rule not to break: the same decision follows only if the same samplers expand the seed. The seal of a seed is
 therefore bound to `SAMPLERS`, and another version of lapwing, whose samplers use the bytes in another way, cannot open
@@ -36,12 +36,12 @@ class Purpose(Enum):
     """The kinds of sealed secrets; each value is the error message if a seal does not open."""
 
     SEED = (
-        "the sealed seed of a question was altered, or belongs to another key, another question or the samplers "
-        "of another version of lapwing; it is not guessed: the stream is closed at its full price; open a new stream "
-        "to ask on"
+        "the sealed seed of a question was altered, or belongs to another key, another question, another population or "
+        "the samplers of another version of lapwing; it is not guessed: the stream is closed at its full price; open a "
+        "new stream to ask on"
     )
     STATE = (
-        "the sealed stream was altered, is not the latest, or belongs to another key, name or mechanism; "
+        "the sealed stream was altered, is not the latest, or belongs to another key, name, population or mechanism; "
         "it is not guessed: the stream is closed at its full price; open a new stream to ask on"
     )
 

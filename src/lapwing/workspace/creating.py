@@ -244,7 +244,7 @@ def _opens(stream: ReservationRecord, key: bytes) -> bool:
         return False
     try:
         mechanism = StreamTerms.read(stream.terms).mechanism
-        mechanism.resume(stream.sealed, key=key, sequence=stream.seals, name=stream.name)
+        mechanism.resume(stream.sealed, key=key, sequence=stream.seals, name=stream.full_name)
     except SealBrokenError:
         return False
     return True
