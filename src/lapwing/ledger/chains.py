@@ -315,7 +315,8 @@ def _seal(transaction: Transaction, sealed: Mapping[int, str]) -> None:
     ends = {int(chain): leaf(seq, hash_) for chain, seq, hash_ in transaction.all(_ENDS)}
     others = {chain: end for chain, end in ends.items() if end != sealed.get(chain, leaf(0))}
     _founded(transaction)  # what is sealed can never be mended, so the rows are not believed
-    _require_sealed(transaction, others)
+    for chain, end in others.items():
+        _require_entry(transaction, chain, end)
     if others:
         heads = {str(chain): end for chain, end in others.items()}
         transaction.append("heads", heads=heads, root=merkle_root(ends).hex())
@@ -355,6 +356,16 @@ def _require_sealed(transaction: Transaction, sealed: Mapping[int, str]) -> None
         name, last, found = transaction.one(_HASH_AT, seq, chain) or (chain_name(transaction.ledger, chain), 0, 0)
         promised = sealed_end(name, end)
         compare(promised, ledger=name, last=last, found=bytes(found) if found else None)
+
+
+def _require_entry(transaction: Transaction, chain: int, end: str) -> None:
+    """Refuse the end that the row of a chain says, where it is none of its entries."""
+    if end == leaf(0):
+        return
+    said = sealed_end("", end)
+    name, _, found = transaction.one(_HASH_AT, said.seq, chain) or ("", 0, None)
+    if found is None or bytes(found).hex() != said.hash:
+        raise LedgerDamagedError(f"chain {name} does not end with entry {said.seq}, as its row says")
 
 
 def sealed_end(name: str, end: str) -> Receipt:
