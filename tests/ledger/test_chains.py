@@ -10,6 +10,7 @@ import pytest
 
 from lapwing.ledger import chains as chains_module
 from lapwing.ledger import export as export_module
+from lapwing.ledger import queue as queue_module
 from lapwing.ledger import store as store_module
 from lapwing.ledger.entries import Receipt, chain_name, genesis
 from lapwing.ledger.export import check_export, export_json
@@ -177,6 +178,17 @@ class TestOneIsNothingToAnother:
             for name in NAMES[1:] * 2:
                 ledger.account(name)
             assert open_now(ledger) == 1
+
+    def test_a_connection_of_the_parent_is_left_to_it(self, file) -> None:
+        with Place.in_file(file).open() as ledger:
+            reader = ledger.of("clinic").store._reader
+            number = id(reader.open())
+            reader._process = 0  # as it is after a fork
+            assert reader.rest()
+            assert not reader.is_open
+            (left,) = (one for one in queue_module._left_to_the_parent if id(one) == number)
+            assert left.execute("select 1").fetchone() == (1,)
+            left.close()
 
     def test_a_slash_would_make_a_chain_of_another_ledger(self, quick_path) -> None:
         with pytest.raises(ParameterError, match="has a slash in it"):
