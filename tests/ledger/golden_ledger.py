@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 import lapwing as lw
 from lapwing.accounting.filters.charge import DeltaShares
+from lapwing.ledger.entries import Receipt
 from lapwing.ledger.export import export_json
 from lapwing.ledger.ledger import Ledger, create_ledger
 from lapwing.ledger.moving import move_away, move_here
@@ -47,12 +48,13 @@ def fill(ledger: Ledger) -> None:
 
 def _move(ledger: Ledger) -> None:
     """Let a population come from another ledger, and another one go."""
+    ends = dict[str, Receipt]()
     with TemporaryDirectory() as folder, create_ledger(Path(folder) / "ledger.db", name="beef") as elsewhere:
         for come, go, name in ((elsewhere, ledger, "come"), (ledger, elsewhere, "gone")):
             _ask(come, name, PureDP(epsilon=Fraction(10)))
             come.administration.suspend(name)
-            move_away(come, name, go.name, Path(folder) / name)
-        move_here(ledger, Path(folder) / "come")
+            ends[name] = move_away(come, name, go.name, Path(folder) / name)
+        move_here(ledger, Path(folder) / "come", ends["come"])
 
 
 def _door(ledger: Ledger, name: str, number: int | None = 1000, analyst: str = "ana") -> Session:

@@ -10,6 +10,7 @@ import pytest
 
 from lapwing.ledger import chains as chains_module
 from lapwing.ledger import export as export_module
+from lapwing.ledger import queue as queue_module
 from lapwing.ledger import store as store_module
 from lapwing.ledger.entries import Receipt, chain_name, genesis
 from lapwing.ledger.export import check_export, export_json
@@ -178,6 +179,17 @@ class TestOneIsNothingToAnother:
                 ledger.account(name)
             assert open_now(ledger) == 1
 
+    def test_a_connection_of_the_parent_is_left_to_it(self, file) -> None:
+        with Place.in_file(file).open() as ledger:
+            reader = ledger.of("clinic").store._reader
+            number = id(reader.open())
+            reader._process = 0  # as it is after a fork
+            assert reader.rest()
+            assert not reader.is_open
+            (left,) = (one for one in queue_module._left_to_the_parent if id(one) == number)
+            assert left.execute("select 1").fetchone() == (1,)
+            left.close()
+
     def test_a_slash_would_make_a_chain_of_another_ledger(self, quick_path) -> None:
         with pytest.raises(ParameterError, match="has a slash in it"):
             create_ledger(quick_path / "ledger.db", name="2f1c/1")
@@ -326,7 +338,7 @@ class TestNoneGoesBack:
         with closing(raw(file)) as database, database:
             (row,) = database.execute("select * from chains where chain = 3").fetchall()
             database.execute(wrong)
-        with Place.in_file(file).open() as ledger, pytest.raises(LedgerError):
+        with Place.in_file(file).open() as ledger, pytest.raises(LedgerDamagedError, match=r"its row says|is missing"):
             ledger.seal()
         with closing(raw(file)) as database, database:
             database.execute("delete from chains where chain = 3")
@@ -346,6 +358,39 @@ class TestNoneGoesBack:
                 assert ledger.of(name).notes()
                 with pytest.raises(SuspendedError):
                     ask(ledger, "new", population=name)
+            verify(ledger)
+
+    @pytest.mark.parametrize("to", [2, 0])
+    def test_a_loss_of_what_was_sealed_is_accepted_and_the_ledger_goes_on(self, file, tmp_path, to) -> None:
+        with Place.in_file(file).open() as ledger:
+            before = ledger.seal()
+        kept = (file.parent / "ledger.head.2").read_bytes()
+        roll_back(file, 2, to)
+        with closing(raw(file)) as database, database:
+            if not to:
+                database.execute("update chains set hash = ? where chain = 2", (genesis("2f1c/2"),))
+        (file.parent / "ledger.head.2").write_bytes(kept)
+        with Place.in_file(file).open() as ledger, pytest.raises(LedgerRolledBackError):
+            ledger.account("school")
+        accept_rollback(file)
+        with Place.in_file(file).open() as ledger:
+            if not to:
+                assert ledger.populations() == ["clinic", "office"]
+                add(ledger, "school")
+            head = ledger.head()
+            verify(ledger, [head])
+            assert export_json(ledger, tmp_path / "all.jsonl") == check_export(tmp_path / "all.jsonl", [head])
+            for name in NAMES:
+                assert ledger.of(name).notes()
+                with pytest.raises(SuspendedError):
+                    ask(ledger, "new", population=name)
+            with pytest.raises(LedgerRolledBackError):
+                ledger.require(before)
+        with Place.in_file(file).open() as ledger:
+            end = ledger.of("school").head().seq
+            ledger.seal()
+        roll_back(file, 2, end - 1)
+        with Place.in_file(file).open() as ledger, pytest.raises(LedgerRolledBackError):
             verify(ledger)
 
 

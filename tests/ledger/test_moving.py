@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import pytest
 
+from lapwing.ledger import moving
 from lapwing.ledger import store as store_module
 from lapwing.ledger.entries import Receipt, genesis, link
 from lapwing.ledger.export import export_json
@@ -51,11 +52,17 @@ def there(tmp_path):
         yield ledger
 
 
+def end_of(path) -> Receipt:
+    """Return what `move_away` has returned, as the file says."""
+    head = json.loads(path.read_text().splitlines()[0])
+    return Receipt(ledger=head["ledger"], seq=head["last"], hash=head["head"])
+
+
 @pytest.fixture
 def moved(here, there, tmp_path):
     with here.open() as ledger:
         move_away(ledger, "school", there.name, tmp_path / "school.jsonl")
-    move_here(there, tmp_path / "school.jsonl")
+    move_here(there, tmp_path / "school.jsonl", end_of(tmp_path / "school.jsonl"))
     return tmp_path / "school.jsonl"
 
 
@@ -64,7 +71,10 @@ def test_it_goes_on_there_with_what_was_spent_and_its_receipts(here, there, tmp_
         kept, before = ledger.of("school").head(), ledger.account("school")
         answer = ledger.of("school").questions.stored(request("k1", population="school", epsilon="1/5"))
         head = move_away(ledger, "school", there.name, tmp_path / "school.jsonl")
-    assert move_here(there, tmp_path / "school.jsonl") == ("school", there.of("school").head())
+    assert move_here(there, tmp_path / "school.jsonl", end_of(tmp_path / "school.jsonl")) == (
+        "school",
+        there.of("school").head(),
+    )
     for receipt in (kept, answer.receipt, head):
         there.require(receipt)
     assert there.account("school") == before
@@ -103,17 +113,17 @@ def test_where_it_was_nothing_is_charged_or_decided_any_more(here) -> None:
 
 
 def test_it_arrives_once_and_only_where_it_moved_to(here, there, moved, tmp_path) -> None:
-    _, first = move_here(there, moved)  # again, as after a crash
+    _, first = move_here(there, moved, end_of(moved))  # again, as after a crash
     assert first == there.of("school").head()
     there.administration.resume("school")
     ask(there, "k2", population="school")
-    _, later = move_here(there, moved)
+    _, later = move_here(there, moved, end_of(moved))
     assert later == there.of("school").head(), "what came since stays"
     with here.open() as ledger, pytest.raises(ParameterError, match="does not end with a move to ledger 2f1c"):
-        move_here(ledger, moved)
+        move_here(ledger, moved, end_of(moved))
     with create_ledger(tmp_path / "third.db", name="c0c0") as third:
         with pytest.raises(ParameterError, match="does not end with a move to ledger c0c0"):
-            move_here(third, moved)
+            move_here(third, moved, end_of(moved))
         assert third.populations() == []
 
 
@@ -122,7 +132,7 @@ def test_a_population_of_that_name_stays_what_it_is(here, there, tmp_path) -> No
     with here.open() as ledger:
         move_away(ledger, "school", there.name, tmp_path / "school.jsonl")
     with pytest.raises(ParameterError, match="which this ledger has already"):
-        move_here(there, tmp_path / "school.jsonl")
+        move_here(there, tmp_path / "school.jsonl", end_of(tmp_path / "school.jsonl"))
 
 
 def test_it_moves_only_when_nothing_is_going_on(here, there, tmp_path) -> None:
@@ -159,13 +169,13 @@ def test_an_import_that_was_interrupted_is_done_again(here, there, tmp_path, mon
     monkeypatch.setattr(store_module, "_reached", {})
     monkeypatch.setenv("LAPWING_FAULT", f"{point}:full")
     with pytest.raises(LedgerError):
-        move_here(there, tmp_path / "school.jsonl")
+        move_here(there, tmp_path / "school.jsonl", end_of(tmp_path / "school.jsonl"))
     monkeypatch.delenv("LAPWING_FAULT")
     with open_ledger(there.chains.database) as again:
         if "school" in again.populations():
             with pytest.raises(SuspendedError, match="moved to ledger b0b0"):
                 ask(again, "k2", population="school")
-        move_here(again, tmp_path / "school.jsonl")
+        move_here(again, tmp_path / "school.jsonl", end_of(tmp_path / "school.jsonl"))
         again.administration.resume("school")
         ask(again, "k2", population="school")
         verify(again, [again.seal()])
@@ -178,14 +188,14 @@ def test_a_file_that_was_changed_is_refused_and_nothing_is_written(here, there, 
     whole = path.read_text()
     path.write_text(whole.replace('"noisy"', '"other"'))
     with pytest.raises(LedgerDamagedError, match="does not follow from the chain"):
-        move_here(there, path)
+        move_here(there, path, end_of(path))
     lines = whole.splitlines(keepends=True)
     head = json.loads(lines[0])
     last = json.loads(lines[-2])
     head.update(last=head["last"] - 1, head=last["hash"])
     path.write_text("".join([json.dumps(head, sort_keys=True, separators=(",", ":")) + "\n", *lines[1:-1]]))
     with pytest.raises(ParameterError, match="does not end with a move"):
-        move_here(there, path)
+        move_here(there, path, end_of(path))
     assert there.populations() == ["other"]
 
 
@@ -195,7 +205,7 @@ def test_a_chain_that_arrived_in_another_ledger_than_it_moved_to_is_found_out(he
     with create_ledger(tmp_path / "third.db", name="c0c0") as third:
         with monkeypatch.context() as liar:
             liar.setattr(type(third), "name", "b0b0")
-            move_here(third, tmp_path / "school.jsonl")
+            move_here(third, tmp_path / "school.jsonl", end_of(tmp_path / "school.jsonl"))
         with pytest.raises(LedgerDamagedError, match="chain 2f1c/2 goes on in ledger b0b0, and this is ledger c0c0"):
             verify(third)
 
@@ -235,7 +245,7 @@ def test_what_was_charged_after_an_arrival_that_was_rolled_back_is_owed(here, th
     with here.open() as ledger:
         end = move_away(ledger, "school", "b0b0", path)
     with open_ledger(file) as ledger:
-        move_here(ledger, path)
+        move_here(ledger, path, end_of(path))
         ledger.administration.resume("school")
         ask(ledger, "k2", population="school", epsilon="1/4")
         export_json(ledger.of("school"), tmp_path / "lost.jsonl")
@@ -246,7 +256,7 @@ def test_what_was_charged_after_an_arrival_that_was_rolled_back_is_owed(here, th
         one.write_bytes(content)
     accept_rollback(file)
     with open_ledger(file) as ledger:
-        move_here(ledger, path)
+        move_here(ledger, path, end_of(path))
         (note,) = ledger.of("school").notes()
         assert note["seq"] == end.seq + 1
         before = spent(ledger, "school")
@@ -257,6 +267,91 @@ def test_what_was_charged_after_an_arrival_that_was_rolled_back_is_owed(here, th
         write_off_losses(ledger, "school", [tmp_path / "lost.jsonl"], reason="owed", nothing_more=True)
         assert spent(ledger, "school") == before + Fraction(1, 4)
         verify(ledger, [ledger.seal()])
+
+
+def written_anew(path, name: str) -> None:
+    """Let somebody cut charges out of an export, name its chain anew, and do the hashes again."""
+    head, *entries = map(json.loads, path.read_text().splitlines())
+    kept = [line["entry"] for line in entries if line["entry"]["kind"] in {"population", "policy"}]
+    end, lines = genesis(name), []
+    for seq, entry in enumerate(kept, 1):
+        body = canonical(entry | {"seq": seq})
+        end = link(end, body)
+        lines.append(f'{{"entry":{body},"hash":"{end.hex()}","seq":{seq}}}\n')
+    path.write_text("".join([canonical(head | {"ledger": name, "last": len(kept), "head": end.hex()}) + "\n", *lines]))
+
+
+def test_a_file_from_which_charges_were_cut_is_refused(here, there, tmp_path) -> None:
+    path = tmp_path / "school.jsonl"
+    with here.open() as ledger:
+        end = move_away(ledger, "school", there.name, path)
+    written_anew(path, end.ledger)
+    with pytest.raises(ParameterError, match="is not of the end of"):
+        move_here(there, path, end)
+    assert there.populations() == ["other"]
+
+
+@pytest.mark.parametrize("name", ["b0b0", "b0b0/1", "b0b0/9"])
+def test_a_chain_with_a_name_of_this_ledger_is_refused(here, there, tmp_path, name) -> None:
+    path = tmp_path / "school.jsonl"
+    with here.open() as ledger:
+        move_away(ledger, "school", there.name, path)
+    written_anew(path, name)
+    with pytest.raises(LedgerError, match=f"has chain {name}|is not where it has moved|moves nowhere"):
+        move_here(there, path, end_of(path))
+    assert there.populations() == ["other"]
+    verify(there)
+
+
+def test_a_second_chain_of_one_name_is_refused(there, moved) -> None:
+    name = end_of(moved).ledger
+    written_anew(moved, name)
+    moved.write_text(moved.read_text().replace('"school"', '"pupils"'))
+    head, *entries = map(json.loads, moved.read_text().splitlines())
+    end = genesis(name)
+    for line in entries:
+        end = link(end, canonical(line["entry"]))
+        line["hash"] = end.hex()
+    moved.write_text("".join(canonical(line) + "\n" for line in [head | {"head": end.hex()}, *entries]))
+    with pytest.raises(ParameterError, match=f"has chain {name}, which this ledger has already"):
+        move_here(there, moved, end_of(moved))
+    assert there.populations() == ["other", "school"]
+
+
+def test_a_file_that_changes_between_its_check_and_its_import_is_refused(here, there, tmp_path, monkeypatch) -> None:
+    path = tmp_path / "school.jsonl"
+    with here.open() as ledger:
+        end = move_away(ledger, "school", there.name, path)
+    take = moving._take
+
+    def later(*given) -> None:
+        written_anew(path, end.ledger)
+        take(*given)
+
+    monkeypatch.setattr(moving, "_take", later)
+    with pytest.raises(ParameterError, match="was changed while it was read"):
+        move_here(there, path, end)
+    assert there.populations() == ["other"]
+
+
+@pytest.mark.usefixtures("moved")
+def test_it_does_not_move_back_where_it_would_be_closed(there, tmp_path) -> None:
+    with pytest.raises(ParameterError, match="has been before, and no ledger takes it a second time"):
+        move_away(there, "school", "2f1c", tmp_path / "back.jsonl")
+    with pytest.raises(ParameterError, match="is no name of a ledger"):
+        move_away(there, "school", "c0c0/2", tmp_path / "back.jsonl")
+    there.administration.resume("school")
+    ask(there, "k2", population="school")
+    there.administration.suspend("school")
+    with create_ledger(tmp_path / "third.db", name="c0c0") as third:
+        end = move_away(there, "school", "c0c0", tmp_path / "on.jsonl")
+        move_here(third, tmp_path / "on.jsonl", end)
+        for before in ("b0b0", "2f1c"):
+            with pytest.raises(ParameterError, match="has been before"):
+                move_away(third, "school", before, tmp_path / "back.jsonl")
+        third.administration.resume("school")
+        ask(third, "k3", population="school")
+        verify(third)
 
 
 @pytest.mark.usefixtures("moved")

@@ -240,9 +240,7 @@ class Administration:
                 known = transaction.population(name)
                 if known.moved_to is None:
                     decide_in(transaction, replace(known, suspended=True), by, "suspension")
-        with self._chains.directory.store.writing("rollback") as transaction:
-            _note_loss(transaction, remark, until.get(0), by)
-            return transaction.receipt
+        return self._chains.note_loss(lambda transaction: _note_loss(transaction, remark, until.get(0), by))
 
     def _switch(self, population: str, analyst: str | None, by: str, *, stopped: bool) -> Receipt:
         with self._chains.store(population).writing("policy") as transaction:

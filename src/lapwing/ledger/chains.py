@@ -10,7 +10,7 @@ misses one that was left out. Whoever keeps its receipt can tell later that none
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from itertools import zip_longest
@@ -24,7 +24,7 @@ from lapwing.ledger.entries import Receipt, Record, chain_name, compare, genesis
 from lapwing.ledger.store import Store
 from lapwing.ledger.transaction import Clock, Transaction
 from lapwing.vocabulary.codec import FORMAT
-from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
+from lapwing.vocabulary.errors import LedgerDamagedError, LedgerRolledBackError, ParameterError
 from lapwing.vocabulary.lifetime import closing_on_failure
 
 _MOST_OPEN: Final = 16
@@ -183,7 +183,7 @@ class Chains:
         with closing_on_failure(chain):
             chain.check()
             sealed = None if self._accepts_loss else self._last_sealed(number)
-            if sealed is not None:
+            if sealed is not None and sealed != leaf(0):
                 chain.require(sealed_end(name, sealed))
         return chain
 
@@ -238,12 +238,18 @@ class Chains:
         with self._founding, self.directory.store.writing("seal") as transaction:
             sealed = self._sealed_until(transaction, transaction.last)
             _require_sealed(transaction, sealed)
-            ends = {int(chain): leaf(seq, hash_) for chain, seq, hash_ in transaction.all(_ENDS)}
-            grown = {str(chain): end for chain, end in ends.items() if end != sealed.get(chain, leaf(0))}
-            _founded(transaction)  # what is sealed can never be mended, so the rows are not believed
-            _require_sealed(transaction, {int(chain): end for chain, end in grown.items()})
-            if grown:
-                transaction.append("heads", heads=grown, root=merkle_root(ends).hex())
+            _seal(transaction, sealed)
+            return transaction.receipt
+
+    def note_loss(self, note: Callable[[Transaction], None]) -> Receipt:
+        """Note a loss in the directory, and seal the ends that there are where some were sealed that are gone."""
+        with self._founding, self.directory.store.writing("rollback") as transaction:
+            sealed = self._sealed_until(transaction, transaction.last)
+            note(transaction)
+            try:
+                _require_sealed(transaction, sealed)
+            except LedgerRolledBackError:
+                _seal(transaction, sealed)
             return transaction.receipt
 
     def require(self, receipt: Receipt) -> None:
@@ -304,6 +310,18 @@ def has_lost_entries(directory: Transaction) -> bool:
     return bool(directory.some("where record ->> 'kind' = 'note' limit 1"))
 
 
+def _seal(transaction: Transaction, sealed: Mapping[int, str]) -> None:
+    """Write down the heads of all chains that have others than were sealed, and a root over all."""
+    ends = {int(chain): leaf(seq, hash_) for chain, seq, hash_ in transaction.all(_ENDS)}
+    others = {chain: end for chain, end in ends.items() if end != sealed.get(chain, leaf(0))}
+    _founded(transaction)  # what is sealed can never be mended, so the rows are not believed
+    for chain, end in others.items():
+        _require_entry(transaction, chain, end)
+    if others:
+        heads = {str(chain): end for chain, end in others.items()}
+        transaction.append("heads", heads=heads, root=merkle_root(ends).hex())
+
+
 def name_of(ledger: str, founding: Record) -> str:
     """Return the name of a chain in receipts: one that has moved here keeps the name that it had where it began."""
     return str(founding.get("chain") or chain_name(ledger, founding["seq"]))
@@ -311,7 +329,8 @@ def name_of(ledger: str, founding: Record) -> str:
 
 def sealed_by(names: Mapping[int, str], record: Record) -> list[Receipt]:
     """Return the heads that an entry of the directory has sealed, by the names of all chains."""
-    return [sealed_end(names.get(int(chain), ""), end) for chain, end in record.get("heads", {}).items()]
+    ends = record.get("heads", {}).items()
+    return [sealed_end(names.get(int(chain), ""), end) for chain, end in ends if end != leaf(0)]
 
 
 def _founded(directory: Transaction) -> dict[str, Founded]:
@@ -331,10 +350,22 @@ def _founded(directory: Transaction) -> dict[str, Founded]:
 def _require_sealed(transaction: Transaction, sealed: Mapping[int, str]) -> None:
     """Refuse a ledger in which a chain is older than it was sealed, or has another past."""
     for chain, end in sealed.items():
+        if end == leaf(0):  # all of it was lost, and that was accepted
+            continue
         seq = int(end.partition(":")[0])
         name, last, found = transaction.one(_HASH_AT, seq, chain) or (chain_name(transaction.ledger, chain), 0, 0)
         promised = sealed_end(name, end)
         compare(promised, ledger=name, last=last, found=bytes(found) if found else None)
+
+
+def _require_entry(transaction: Transaction, chain: int, end: str) -> None:
+    """Refuse the end that the row of a chain says, where it is none of its entries."""
+    if end == leaf(0):
+        return
+    said = sealed_end("", end)
+    name, _, found = transaction.one(_HASH_AT, said.seq, chain) or ("", 0, None)
+    if found is None or bytes(found).hex() != said.hash:
+        raise LedgerDamagedError(f"chain {name} does not end with entry {said.seq}, as its row says")
 
 
 def sealed_end(name: str, end: str) -> Receipt:

@@ -176,7 +176,7 @@ def check_export(path: Path, receipts: Iterable[Receipt] = ()) -> Receipt:
     """
     wanted = list(receipts)
     ends, found, sealed = dict[str, Receipt](), dict[Receipt, None](), list[Receipt]()
-    names = dict[int, str]()
+    names, noted_at = dict[int, str](), 0
     for end, entries in read_export(path):
         is_first, ends[end.ledger] = not ends, end
         noted = {receipt.seq for receipt in [*wanted, *sealed] if receipt.ledger == end.ledger}
@@ -185,7 +185,12 @@ def check_export(path: Path, receipts: Iterable[Receipt] = ()) -> Receipt:
                 found[Receipt(ledger=end.ledger, seq=entry.seq, hash=entry.hash.hex())] = None
             if is_first and '"kind":"founding"' in entry.body:
                 names[entry.seq] = name_of(end.ledger, entry.record)
+            elif is_first and '"kind":"note"' in entry.body:
+                noted_at = entry.seq
             elif is_first and '"kind":"heads"' in entry.body:
+                if noted_at == entry.seq - 1:  # ends that were sealed before were lost, which was accepted
+                    others = {names.get(int(number)) for number in entry.record["heads"]}
+                    sealed = [one for one in sealed if one.ledger not in others]
                 sealed += sealed_by(names, entry.record)
     hashes = {(one.ledger, one.seq): bytes.fromhex(one.hash) for one in found}
     whole = next(iter(ends.values()))

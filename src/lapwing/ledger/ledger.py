@@ -486,8 +486,13 @@ def accept_rollback(address: str | Path | Database, *, head: Path | None = None,
             if (file := kept[one.store.database.number]) is not None:
                 file.accept(one.head())
                 one.store.rest()
+        founded = {one.number: one.name for one in ledger.chains.founded().values()}
         for number, file in database.heads_of_chains().items():
-            if number not in kept:  # it is lost altogether: its population begins anew, and with spending stopped
+            if number in kept:
+                continue
+            if (name := founded.get(number)) is not None:  # all of it is lost, and its population begins anew
+                file.accept(Receipt(ledger=name, seq=0, hash=genesis(name).hex()))
+            else:  # with its founding, and it is founded anew; in both cases with spending stopped
                 file.path.unlink()
         return ledger.chains.directory.head()
 

@@ -31,6 +31,8 @@ def move_away(ledger: Ledger, population: str, to: str, path: Path, *, by: str =
 
     Its spending must be suspended, and nothing may be in flight: no reservation open, no question without an end.
     """
+    if "/" in named("to", to):
+        raise ParameterError("to", to, reason="is no name of a ledger", remedy="name it by a receipt of the ledger")
     if to == ledger.name:
         raise ParameterError("to", to, reason="is the ledger where it is", remedy="name the one it moves to")
     chain = ledger.of(population)
@@ -38,11 +40,21 @@ def move_away(ledger: Ledger, population: str, to: str, path: Path, *, by: str =
         known = transaction.population(population)
         if known.moved_to is None:
             _require_quiet(transaction, known)
+            _require_elsewhere(transaction, to)
             decide_in(transaction, replace(known, moved_to=to), by, "moved")
         elif known.moved_to != to:
             remedy = "import its export there"
             raise ParameterError("to", to, reason=f"is not where it has moved, ledger {known.moved_to}", remedy=remedy)
     return export_json(chain, path)
+
+
+def _require_elsewhere(transaction: Transaction, to: str) -> None:
+    """Refuse to move a chain back: a ledger takes it once only, and nowhere could it go on."""
+    moves = transaction.some("where record ->> 'kind' = 'policy' and record ->> 'change' = 'moved' order by seq")
+    been = {transaction.ledger.partition("/")[0], *(entry.record["policy"]["moved_to"] for entry in moves)}
+    if to in been:
+        reason = "is where the population has been before, and no ledger takes it a second time"
+        raise ParameterError("to", to, reason=reason, remedy="leave it where it is, or name another ledger")
 
 
 def _require_quiet(transaction: Transaction, known: PopulationRecord) -> None:
@@ -58,15 +70,19 @@ def _require_quiet(transaction: Transaction, known: PopulationRecord) -> None:
         raise ParameterError("population", known.name, reason=reason, remedy=remedy)
 
 
-def move_here(ledger: Ledger, path: Path, *, by: str = "custodian") -> tuple[str, Receipt]:
+def move_here(ledger: Ledger, path: Path, receipt: Receipt, *, by: str = "custodian") -> tuple[str, Receipt]:
     """Go on with a population whose chain moved to this ledger; its spending stays suspended until that is ended.
 
-    Return its name, and the receipt of its last entry.
-
-    Everything in the file is checked before anything is written: the chain, and every charge in it.
+    `receipt` is what `move_away` returned: only it shows that the file is the one that was written there, and that no
+    charge was cut out of it. Everything in the file is checked before anything is written: the chain, and every charge
+    in it. Return the name of the population, and the receipt of its last entry.
     """
     parts = read_export(path)
     end, entries = next(parts)
+    if receipt != end:
+        reason = f"is not of the end of {path}, which is {end}"
+        remedy = "name the receipt that lapwing ledger export --to has printed; with another end the file was changed"
+        raise ParameterError("receipt", str(receipt), reason=reason, remedy=remedy)
     replay = Replay(ledger=end.ledger)
     for entry in entries:
         replay.read(entry)
@@ -100,14 +116,25 @@ def _take(chains: Chains, population: str, end: Receipt, path: Path, recalls: It
                 reason = f"is about population {population!r}, which this ledger has already"
                 raise ParameterError("path", str(path), reason=reason, remedy="it can be imported once only")
             return
+        _require_new(transaction, end, path)
         founding = transaction.append("founding", founds=population, chain=end.ledger, since=str(end)).record
         number = chains.make(transaction, founding).number
         parts = read_export(path)
-        _, entries = next(parts)
+        again, entries = next(parts)  # which are followed while they are written
+        if again != end:
+            raise ParameterError("path", str(path), reason="was changed while it was read", remedy="import it again")
         _insert(transaction, "all_entries (chain, seq, body, hash)", (_row(number, entry) for entry in entries))
         _insert(transaction, "all_recalls (chain, digest, seq, place)", ((number, *one) for one in recalls))
         ended = "update chains set seq = ?, hash = ? where chain = ?"
         transaction.do(ended, end.seq, bytes.fromhex(end.hash), number)
+
+
+def _require_new(transaction: Transaction, end: Receipt, path: Path) -> None:
+    """Refuse a chain whose name one of this ledger has: its receipts could not be told apart."""
+    is_here = transaction.one("select chain from chains where name = ?", end.ledger)
+    if is_here or end.ledger.partition("/")[0] == transaction.ledger:
+        reason = f"has chain {end.ledger}, which this ledger has already, or has given to one that began here"
+        raise ParameterError("path", str(path), reason=reason, remedy="it can be imported once only")
 
 
 def _row(number: int, entry: Entry) -> tuple[int, int, str, bytes]:

@@ -122,7 +122,9 @@ class LazyConnection:
 
     def drop(self) -> None:
         """Close the connection; the next use opens another."""
-        if self._connection is not None and self._process == os.getpid():  # after a fork it is the parent's to close
+        if self._process != os.getpid():  # after a fork it is the parent's to close
+            _left_to_the_parent.append(self._connection)
+        elif self._connection is not None:
             with suppress(Exception):
                 self._connection.close()
         self._connection, self._begun = None, False

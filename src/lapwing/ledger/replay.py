@@ -99,6 +99,8 @@ class Replay:
     today: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
     """For each analyst, the last day of questions to streams and their number, where that has a limit."""
     has_lost_entries: bool = False
+    noted: int = 0
+    """The last entry that notes a loss."""
     is_directory: bool = False
     ledger: str = ""
     home: str = ""
@@ -160,7 +162,7 @@ class Replay:
 
     def _note(self, record: Record) -> None:
         require(isinstance(record["remark"], str), "notes nothing")
-        self.has_lost_entries = True
+        self.has_lost_entries, self.noted = True, record["seq"]
 
     def _founding(self, record: Record) -> None:
         require(isinstance(record["founds"], str), "founds nothing")
@@ -174,7 +176,9 @@ class Replay:
             seq, _, hash_ = end.partition(":")
             require(int(number) in self.heads, "seals a chain that there is not")
             before, _, _ = self.heads[int(number)].partition(":")
-            require(int(seq) > int(before) and len(bytes.fromhex(hash_)) == len(genesis("")), "seals no later end")
+            is_later = int(seq) > int(before) or (self.noted == record["seq"] - 1 and end != self.heads[int(number)])
+            size = len(genesis("")) if int(seq) else 0
+            require(is_later and len(bytes.fromhex(hash_)) == size, "seals no later end")
             self.heads[int(number)] = end
         require(record["root"] == merkle_root(self.heads).hex(), "has another root than that of the ends it seals")
 

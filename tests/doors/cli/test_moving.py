@@ -54,6 +54,7 @@ def test_a_population_moves_with_its_account_and_its_receipts(here, there) -> No
     kept = RECEIPT.findall(run(here, "ledger", "verify", "--population", "south").out)[0]
     (to,) = RECEIPT.findall(run(there, "ledger", "verify").out)
     path = str(here / "south.jsonl")
+    assert "is not a receipt" in run(here, "ledger", "export", path, "--population", "south", "--to", "ledger 2").err
     refused = run(here, "ledger", "export", path, "--population", "south", "--to", to)
     assert refused.code == 2
     assert "stop its spending first" in refused.err
@@ -62,7 +63,11 @@ def test_a_population_moves_with_its_account_and_its_receipts(here, there) -> No
     assert told.code == 0, told
     assert f"lapwing ledger import {path}" in " ".join(told.out.split())
 
-    told = run(there, "ledger", "import", path)
+    (end,) = set(RECEIPT.findall(told.out))
+    assert run(there, "ledger", "import", path).code == 2
+    refused = run(there, "ledger", "import", path, "--receipt", kept)
+    assert "is not of the end of" in refused.err
+    told = run(there, "ledger", "import", path, "--receipt", end)
     assert told.code == 0, told
     assert "population south, with 7 entries" in told.out
     write(there, "south")

@@ -1,5 +1,6 @@
 """`lapwing ledger`: show, verify, export; its history in sentences; and a further host that joins it."""
 
+import re
 from collections.abc import Collection
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from lapwing.ledger.replay import verify as verify_ledger
 from lapwing.vocabulary.errors import ParameterError
 from lapwing.vocabulary.wording import several
 
+_NAME = re.compile("[0-9a-f]{16}")
 _FORMATS = {".json": export_json, ".jsonl": export_json, ".parquet": export_parquet}
 
 
@@ -196,12 +198,12 @@ def export(door: Door, path: Path, *, cores: int, to: str | None) -> None:
     with door.workspace() as opened:
         chosen = _chosen(opened.ledger, door)
         if to is not None and door.population is not None:
-            place = Receipt.parse(to).ledger.partition("/")[0] if ":" in to else to
+            place = _place(to)
             head = move_away(opened.ledger, door.population, place, path)
         else:
             head = _FORMATS[path.suffix](chosen, path, cores=cores)
         entries = chosen.last_entry()
-    next_ = None if to is None else f"lapwing ledger import {path}, in the workspace of ledger {place}"
+    next_ = None if to is None else f"lapwing ledger import {path} --receipt {head}, in the workspace of ledger {place}"
     door.tell(
         {"path": str(path), "entries": entries, "head": str(head)},
         facts(("wrote", f"{entries:,} entries to {path}"), ("keep", head), ("next", next_)),
@@ -210,25 +212,39 @@ def export(door: Door, path: Path, *, cores: int, to: str | None) -> None:
 
 @ledger.command("import")
 @click.argument("path", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--receipt", metavar="RECEIPT", required=True, help="What the export --to has printed under keep.")
 @for_the_custodian
-def import_(door: Door, path: Path) -> None:
+def import_(door: Door, path: Path, receipt: str) -> None:
     """Go on with a population that moved here: `lapwing ledger export --population P --to RECEIPT` wrote PATH.
 
+    It printed a receipt, which shows that nothing was cut out of the file: get it by another way than the file itself.
     The chain and every charge in it are checked before anything is written; receipts stay valid. Its spending stays
     suspended: declare its tables in lapwing.toml as they were where it came from, and then end the suspension.
 
     \b
-    lapwing ledger import north.jsonl
+    lapwing ledger import north.jsonl --receipt RECEIPT
     lapwing suspend --population north --end
 
     It costs nothing, and can be done once, in the ledger that was named.
     """
     with door.workspace() as opened:
-        population, head = move_here(opened.ledger, path)
+        population, head = move_here(opened.ledger, path, Receipt.parse(receipt))
+        has_lost = bool(opened.ledger.of(population).notes())
     door.tell(
         {"population": population, "entries": head.seq, "head": str(head)},
-        facts(("goes on", f"population {population}, with {head.seq:,} entries"), ("keep", head)),
+        facts(
+            ("goes on", f"population {population}, with {head.seq:,} entries"),
+            ("lost", "entries of a ledger that it was in; first lapwing write-off --lost" if has_lost else None),
+            ("keep", head),
+        ),
     )
+
+
+def _place(to: str) -> str:
+    """Return the name of the ledger that a population moves to, given a receipt of it, or its name."""
+    if _NAME.fullmatch(to):
+        return to
+    return Receipt.parse(to).ledger.partition("/")[0]
 
 
 def _chosen(ledger: Ledger, door: Door) -> Ledger:
