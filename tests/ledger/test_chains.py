@@ -15,6 +15,7 @@ from lapwing.ledger import store as store_module
 from lapwing.ledger.entries import Receipt, chain_name, genesis
 from lapwing.ledger.export import check_export, export_json
 from lapwing.ledger.ledger import accept_rollback, create_ledger
+from lapwing.ledger.moving import move_away
 from lapwing.ledger.replay import verify
 from lapwing.ledger.sqlite import SqliteDatabase
 from lapwing.ledger.transaction import Transaction
@@ -392,6 +393,16 @@ class TestNoneGoesBack:
         roll_back(file, 2, end - 1)
         with Place.in_file(file).open() as ledger, pytest.raises(LedgerRolledBackError):
             verify(ledger)
+
+
+def test_a_move_that_is_taken_back_is_noticed_before_anything_is_charged(file, tmp_path) -> None:
+    """Its chain loses the entry that closed it, and its head goes back, too: the directory had sealed the end."""
+    with Place.in_file(file).open() as ledger:
+        ledger.administration.suspend("school")
+        end = move_away(ledger, "school", "b0b0", tmp_path / "school.jsonl").seq
+    roll_back(file, 2, end - 1)
+    with Place.in_file(file).open() as ledger, pytest.raises(LedgerRolledBackError):
+        ledger.administration.resume("school")
 
 
 def fail_at(point: str, monkeypatch) -> None:

@@ -29,7 +29,8 @@ _AT_ONCE: Final = 500
 def move_away(ledger: Ledger, population: str, to: str, path: Path, *, by: str = "custodian") -> Receipt:
     """Close a population for good in this ledger, and write its chain to a file that the ledger `to` can import.
 
-    Its spending must be suspended, and nothing may be in flight: no reservation open, no question without an end.
+    Its spending must be suspended, and nothing may be in flight: no reservation open, no question without an end. The
+    directory seals that it is closed: were its last entry rolled back, with its head, it would not be opened again.
     """
     if "/" in named("to", to):
         raise ParameterError("to", to, reason="is no name of a ledger", remedy="name it by a receipt of the ledger")
@@ -45,6 +46,7 @@ def move_away(ledger: Ledger, population: str, to: str, path: Path, *, by: str =
         elif known.moved_to != to:
             remedy = "import its export there"
             raise ParameterError("to", to, reason=f"is not where it has moved, ledger {known.moved_to}", remedy=remedy)
+    ledger.seal()
     return export_json(chain, path)
 
 
