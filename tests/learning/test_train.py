@@ -78,7 +78,7 @@ def test_a_training_is_one_charge_and_learns_what_there_is_to_learn(clinic, ledg
     assert low < 0.3
     assert high > 0.7
     assert model.lost == 0
-    assert model.card["receipt"].startswith("lapwing:5e55:")
+    assert model.card["receipt"].startswith("lapwing:5e55/1:")
     assert Fraction(model.card["rate"]) == preview.rate == (Fraction(1) if kind is RHO else Fraction(1, 20))
     assert model.card["sigma"] == preview.sigma
     verify(ledger)

@@ -31,7 +31,7 @@ def test_the_export_of_a_ledger_of_this_format_is_accepted() -> None:
     receipt = check_export(GOLDEN)
     assert (receipt.ledger, receipt.seq) == (EVERY[0]["ledger"], len(DIRECTORY))
     assert str(FORMAT) in EVERY[0]["format"]
-    assert len(CHAINS) == len(DIRECTORY) - 2 == len(BUDGETS) + 4, "a founding for each chain, a note, and a seal"
+    assert len(CHAINS) == len(DIRECTORY) - 3 == len(BUDGETS) + 4, "a founding for each chain, a note, and two seals"
 
 
 def test_every_entry_is_found_to_be_right() -> None:
