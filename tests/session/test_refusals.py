@@ -57,7 +57,7 @@ QUESTIONS = {
     "Q2 injection in a table": lambda: count("patients; drop table patients"),
     "Q2 injection in a column": lambda: count("patients", "age; drop table patients"),
     "Q2 injection in a group": lambda: count("patients", by="sex; drop table patients"),
-    "Q3 division": lambda: count("patients", "1/age > 2"),
+    "Q3 division": lambda: count("patients", "age / city > 2"),
     "Q3 cast": lambda: count("patients", "cast(city as int) = 1"),
     "Q3 remainder": lambda: count("patients", "age % bmi = 0"),
     "Q3 logarithm": lambda: count("patients", "log(age) > 1"),
