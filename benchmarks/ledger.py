@@ -6,6 +6,7 @@ larger. Then many threads at once against one, and whether they can spend more t
 """
 
 import argparse
+import multiprocessing
 import sqlite3
 import statistics
 import sys
@@ -234,21 +235,28 @@ def require_the_cap(goals: Goals, name: str, ledger: Ledger) -> None:
     goals.at_most(f"{name}: charges of {THREADS} threads beyond a cap of {CAP}", float(over), 0)
 
 
-def show_checks(goals: Goals, database) -> None:
-    start = clock()
-    with open_ledger(database) as ledger:
+def show_checks(goals: Goals, path: Path) -> None:
+    """Open and verify a ledger in a process of its own, as whoever opens one does: nothing else lies in its memory."""
+    with multiprocessing.get_context("spawn").Pool(1) as fresh:
+        entries, opened, waited, verified = fresh.apply(checks, (path,))
+    per_million = MILLION / entries
+    rows = [
+        ["open (chain checked)", f"{opened:.2f}", f"{opened * per_million:.1f}", f"{waited * per_million:.1f}"],
+        ["verify (every charge again)", f"{verified:.2f}", f"{verified * per_million:.0f}", ""],
+    ]
+    table(f"SQLite: checking {entries:,} entries", ["act", "CPU seconds", "a million", "on the wall"], rows)
+    goals.at_most("SQLite: chain of a million entries", waited * per_million, 10, " s")
+
+
+def checks(path: Path) -> tuple[int, float, float, float]:
+    """Return how many entries a ledger has, CPU and wall seconds of opening it, and CPU seconds of verifying it."""
+    start, begun = clock(), time.perf_counter()
+    with open_ledger(SqliteDatabase(path)) as ledger:
         for name in ledger.populations():  # each is followed when it is asked about
             ledger.account(name)
-        opened = clock() - start
+        opened, waited = clock() - start, time.perf_counter() - begun
         found = verify(ledger)
-        verified = clock() - start - opened
-    per_million = MILLION / found.entries
-    rows = [
-        ["open (chain checked)", f"{opened:.2f}", f"{opened * per_million:.1f}"],
-        ["verify (every charge again)", f"{verified:.2f}", f"{verified * per_million:.0f}"],
-    ]
-    table(f"SQLite: checking {found.entries:,} entries", ["act", "CPU seconds", "a million"], rows)
-    goals.at_most("SQLite: chain of a million entries", opened * per_million, 10, " s")
+    return found.entries, opened, waited, clock() - start - opened
 
 
 def main() -> None:
@@ -266,7 +274,7 @@ def main() -> None:
         for name, ledger in (("SQLite", few), ("PostgreSQL", copies[0])):
             show_threads(goals, name, ledger)
             require_the_cap(goals, name, ledger)
-        show_checks(goals, SqliteDatabase(at / "many.db"))
+        show_checks(goals, at / "many.db")
     goals.close()
 
 

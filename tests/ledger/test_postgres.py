@@ -7,6 +7,9 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from lapwing.ledger import lease
+from lapwing.ledger.database import ConflictError
+from lapwing.ledger.lease import Lease
 from lapwing.ledger.ledger import create_ledger, open_ledger
 from lapwing.ledger.postgres import PostgresDatabase
 from lapwing.ledger.queue import QUIET
@@ -364,12 +367,16 @@ class TestConnections:
             assert verify(ledger).entries == 3
 
     @pytest.mark.parametrize("landed", [True, False], ids=["it landed", "it did not"])
-    @pytest.mark.parametrize("rivals", [True, False], ids=["with the lock", "without it"])
+    @pytest.mark.parametrize("way", ["with the lock", "with a lease", "with neither"])
     @pytest.mark.catalogue("L15")
-    def test_a_connection_lost_at_the_commit_is_in_doubt_and_the_key_finds_out(self, place, landed, rivals) -> None:
+    def test_a_connection_lost_at_the_commit_is_in_doubt_and_the_key_finds_out(
+        self, place, landed, way, monkeypatch
+    ) -> None:
         with place.clinic() as ledger:
-            if rivals:
+            if way != "with neither":
                 ledger.store._rivals.won()
+            if way == "with the lock":
+                monkeypatch.setattr(Lease, "take", _nobody_gives_it_back)
             _breaks_at_the_next_commit(ledger, landed=landed)
             with pytest.raises(LedgerInDoubtError, match="counts as charged"):
                 ledger.questions.charge(request("k1"))
@@ -408,9 +415,10 @@ class TestConnections:
             assert spent(ledger) == Fraction(19, 20)
 
     def test_who_was_overtaken_waits_for_the_lock_until_the_others_are_quiet(self, place, monkeypatch) -> None:
-        """With the lock an append needs no second try; without rivals, after a while, it needs no lock."""
+        """With the lock, and then with a lease, an append needs no second try; without rivals it soon needs neither."""
+        monkeypatch.setattr(lease, "SECONDS", 0.0)  # each append gives its lease back
         with place.clinic(epsilon=100) as ledger, place.open() as faster:
-            append, tried, locked = PostgresDatabase.append, [], []
+            append, take, tried, locked, leased = PostgresDatabase.append, Lease.take, [], [], []
 
             def append_late(self, connection, entries, before, **commit):
                 if '"request":"overtaken"' in entries[0].body and not tried:
@@ -422,10 +430,12 @@ class TestConnections:
             monkeypatch.setattr(PostgresDatabase, "append", append_late)
             ledger.questions.charge(request("overtaken"))
             assert tried == [4, 5, 4, 6], "the faster one's charge and answer came between the first try and the second"
-            del locked[:]
+            assert locked == [False, False, False, True], "what was overtaken was written with the lock"
+            monkeypatch.setattr(Lease, "take", lambda self, follow: leased.append(take(self, follow)) or leased[-1])
             for number in range(QUIET + 1):
                 ledger.questions.charge(request(f"quiet {number}"))
-            assert locked == [True] * QUIET + [False]
+            assert leased == [True] * QUIET, "the last one needed none"
+            assert not any(locked[4:])
             assert verify(ledger).entries == 3 + 2 + 1 + QUIET + 1
 
     @pytest.mark.catalogue("L12")
@@ -460,7 +470,7 @@ class DeafConnection:
     """A connection that breaks when it commits, before or after the server has done so."""
 
     def __init__(self, connection, *, landed: bool) -> None:
-        self._connection, self._landed, self._begun = connection, landed, False
+        self._connection, self._landed, self._begun, self._wrote = connection, landed, False, False
         self.pipeline = nullcontext
 
     @property
@@ -468,9 +478,9 @@ class DeafConnection:
         return self._connection.closed
 
     def execute(self, statement, values=()):
-        self._begun |= statement == "BEGIN"
-        commits = statement == "COMMIT" or ("insert into entries" in statement and not self._begun)
-        if commits:
+        self._begun = statement == "BEGIN" or (self._begun and statement != "COMMIT")
+        self._wrote |= "insert into entries" in statement
+        if self._wrote and not self._begun:
             if self._landed:
                 self._connection.execute(statement, values)
             self._connection.close()
@@ -478,6 +488,10 @@ class DeafConnection:
 
     def close(self) -> None:
         self._connection.close()
+
+
+def _nobody_gives_it_back(*_: object) -> bool:
+    raise ConflictError
 
 
 def behind_its_back(database: str, statement: str, *values) -> None:

@@ -74,6 +74,10 @@ class Database(ABC):
     begin_writing: ClassVar[Sequence[str]]  # the statements after which this transaction is the only one that may write
     begin_reading: ClassVar[Sequence[str]]  # the statements after which this transaction sees one moment
     appends_atomically: ClassVar[bool]  # whether `append` outside a transaction is atomic and durable by itself
+    stand_in_line: ClassVar[Sequence[str]] = ()  # wait to be the next who appends; the last says whether nobody does
+    begin_lease: ClassVar[Sequence[str]] = ()  # wait until nobody else appends
+    leave_line: ClassVar[Sequence[str]] = ()  # let somebody else be the next
+    end_lease: ClassVar[Sequence[str]] = ()  # let the next append
     keeps_head: ClassVar[bool]  # whether the head is as old as the ledger, so that one without it is refused
     number: int  # that of the chain; 0 is the directory
     head_path: Path | None  # of the head of the directory
@@ -160,6 +164,10 @@ class Database(ABC):
 
     def is_lost(self, connection: Connection) -> bool:  # noqa: ARG002 - a file has no connection to lose
         """Return whether the other end of a connection is gone, so that a new one must be made."""
+        return False
+
+    def has_waited_enough(self, error: BaseException) -> bool:  # noqa: ARG002 - a file has no line to stand in
+        """Return whether an error says that others kept a lease for longer than anybody waits for one."""
         return False
 
     def may_have_committed(self, connection: Connection, error: Exception) -> bool:  # noqa: ARG002 - in doubt, yes

@@ -48,11 +48,21 @@ _UNWRITABLE: Final = (
     psycopg.errors.InsufficientPrivilege,
 )
 _CUT_OFF: Final = ("08", "57")  # error classes of a broken connection: the outcome of the statement is unknown
+_LEASE: Final = "SELECT {}('chains'::regclass::oid::integer, current_setting('lapwing.chain')::integer)"
+_LINE: Final = "SELECT {}('chains'::regclass::oid::integer, -1 - current_setting('lapwing.chain')::integer)"
+"""Locks of two numbers, the ledger and a chain of it; those of the gate have one, and never meet them."""
+
+
+def _waiting(lock: str) -> Sequence[str]:
+    """Return the statements that wait a second for a lock which outlives its transaction."""
+    return "BEGIN", "SET LOCAL lock_timeout = '1s'", lock, "COMMIT"
+
+
 _APPEND: Final = """
 with moved as (update ledger set seq = %s, hash = %s where seq = %s and hash = %s and version = %s returning name)
-insert into entries (seq, body, hash) select entry.* from moved, unnest(%b::bigint[], %b::text[], %b::bytea[]) as entry
-returning seq
-"""
+insert into entries (seq, body, hash) select {} from moved"""
+_ONE: Final = _APPEND.format("%s::bigint, %s::text, %s::bytea")
+_SEVERAL: Final = _APPEND.format("entry.*") + ", unnest(%b::bigint[], %b::text[], %b::bytea[]) as entry"
 _MISREAD: Final = f"select seq from entries where record is distinct from {FINDABLE} order by seq limit 1"  # noqa: S608
 """The first entry whose record, by which indexes find it, differs from its text."""
 _MISPLACED: Final = """
@@ -78,6 +88,10 @@ class PostgresDatabase(Database):
     begin_writing = ("BEGIN", "SELECT 1 FROM ledger FOR UPDATE")
     begin_reading = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
     appends_atomically = True
+    stand_in_line = (*_waiting(_LINE.format("pg_advisory_lock")), _LEASE.format("pg_try_advisory_lock"))
+    begin_lease = _waiting(_LEASE.format("pg_advisory_lock"))
+    leave_line = (_LINE.format("pg_advisory_unlock"),)
+    end_lease = ("SELECT pg_advisory_unlock_all()",)  # a connection that writes holds no other
     keeps_head = False
 
     def __init__(self, dsn: str, *, schema: str = "lapwing", patience: float = 30.0, head: Path | None = None) -> None:
@@ -159,14 +173,14 @@ class PostgresDatabase(Database):
 
         A commit goes with it in one round trip, so that those who wait for the lock wait no longer than they must.
         """
-        last = entries[-1]
-        columns: Any = [list(column) for column in zip(*entries, strict=True)]
+        last, is_one = entries[-1], len(entries) == 1
+        columns: Any = last if is_one else [list(column) for column in zip(*entries, strict=True)]
         values = (last.seq, last.hash, before.seq, before.hash, FORMAT, *columns)
         with _together(connection) if commit else nullcontext():
-            added = connection.execute(_APPEND, values)
+            added = connection.execute(_ONE if is_one else _SEVERAL, values)
             if commit:
                 connection.execute("COMMIT")
-        return added.fetchone() is not None
+        return bool(added.rowcount)
 
     def hashes(self, connection: Any, numbers: Sequence[int]) -> list[Row]:
         """Return the numbers and hashes of entries."""
@@ -193,6 +207,10 @@ class PostgresDatabase(Database):
     def is_lost(self, connection: Connection) -> bool:
         """Return whether the server closed the connection."""
         return bool(getattr(connection, "closed", True))
+
+    def has_waited_enough(self, error: BaseException) -> bool:
+        """Return whether the server gave up waiting for a lock."""
+        return isinstance(error, psycopg.errors.LockNotAvailable)
 
     def may_have_committed(self, connection: Connection, error: Exception) -> bool:
         """Return true unless the server itself reported that the statement failed."""

@@ -109,6 +109,11 @@ class LazyConnection:
         """Whether there is a connection now."""
         return self._connection is not None
 
+    @property
+    def current(self) -> Connection | None:
+        """The connection that this process has now, if it has one."""
+        return self._connection if self._process == os.getpid() else None
+
     def rest(self) -> bool:
         """Close the connection, unless it is in use; return whether it is closed. Nobody waits for that."""
         if not self.lock.acquire(blocking=False):

@@ -55,8 +55,8 @@ _SETTINGS: Final = (
 _MISPLACED: Final = """
 with said as materialized (
     select answer.value as digest, entries.seq as seq, answer.key as place
-    from entries, json_each(entries.record, '$.recalls') as answer
-    where entries.record ->> 'stream' is not null and answer.type = 'text'
+    from all_entries as entries {0}, json_each(entries.record, '$.recalls') as answer
+    where entries.chain = ? and entries.record ->> 'stream' is not null and answer.type = 'text'
 )
 select * from (select * from said except select digest, seq, place from recalls)
 union all select * from (select digest, seq, place from recalls except select * from said)
@@ -194,12 +194,14 @@ class SqliteDatabase(Database):
         (is_most,) = connection.execute(_IS_MOST, (self.number,)).fetchone()
         if is_most:
             self.inspect_all(connection)
+            misplaced = _MISPLACED.format("indexed by entries_stream")  # which was found to have them all
         else:
             for (defined,) in connection.execute(_INDEXED):
                 if _definition(str(defined)) not in _DEFINED:
                     raise LedgerDamagedError(f"{self.place} is damaged: one of its indexes is {defined}")
             require_found(connection, self.place, is_directory=not self.number)
-        if connection.execute(_MISPLACED).fetchone() is not None:
+            misplaced = _MISPLACED.format("")
+        if connection.execute(misplaced, (self.number,)).fetchone() is not None:
             raise misplaced_answers(self.place)
 
     def inspect_all(self, connection: Connection) -> None:

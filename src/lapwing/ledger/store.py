@@ -56,6 +56,7 @@ from lapwing.ledger.entries import (
 )
 from lapwing.ledger.key_digests import KeyDigests
 from lapwing.ledger.known_states import PACKED, KnownStates, State
+from lapwing.ledger.lease import Lease
 from lapwing.ledger.queue import LazyConnection, PendingChange, Rivals, SpoiledError, WriterQueue, end, run, spoiling
 from lapwing.ledger.reservation_states import ReservationRecord
 from lapwing.ledger.states import PopulationRecord, StateCache
@@ -129,6 +130,7 @@ class Store:
         self._looked: tuple[object, Receipt | None] = None, None  # the stamp that it had, and its end
         self._queue, self._rivals, self._learning = WriterQueue(), Rivals(), threading.Lock()
         self.appends: AppendTimes = AppendTimes() if above is None else above.appends
+        self._lease = Lease(database, self._writer)
         # The transaction of the thread that holds the reader's lock. The reference is weak: one whose end was
         # interrupted is dropped.
         self._reading: Callable[[], Transaction | None] = _nothing
@@ -286,12 +288,10 @@ class Store:
 
         Where others write to the same chain just now, an append without the lock would mostly be made for nothing.
         """
-        if self.database.appends_atomically and not self._rivals.are_busy:
-            join(group)
-            if all(one.only_appends for one in group):
-                with suppress(ConflictError):
-                    return self._append_without_lock(group, known)
-                self._rivals.won()
+        if self.database.appends_atomically and group[0].only_appends:
+            with suppress(ConflictError):
+                return self._append_without_lock(group, known, join)
+            self._rivals.won()
         with self._understood(self._writer):
             try:
                 transaction = self._begun_writing(known, group[0].lookups)
@@ -329,18 +329,30 @@ class Store:
             raise
         self._rivals.left(transaction.last)
 
-    def _append_without_lock(self, group: Sequence[PendingChange], known: Known) -> Transaction:
-        acts = [one.act for one in group]
+    def _append_without_lock(self, group: list[PendingChange], known: Known, join: Join) -> Transaction:
+        """Make changes that only append, as if nobody else did; where others do just now, at most one has the lease."""
         with self._understood(self._writer):
-            connection = self._writer.idle()
+            is_new = self._rivals.are_busy and self._lease.take(self._follow)
+            join(group)
+            if not all(one.only_appends for one in group):
+                raise ConflictError
+            acts, connection = [one.act for one in group], self._writer.idle()
             _pass(acts, "begun")
             with self._replacing_lost(connection):
-                append = partial(self._append, acts, connection)
-                transaction = self._transaction(connection, known, group[0].lookups, append)
+                append, known = partial(self._append, acts, connection), self._look() if is_new else known
+                transaction = self._transaction(connection, known, group[0].lookups, append, news=is_new)
+                if is_new:
+                    self._rivals.found(transaction.last)
                 with spoiling(group):
                     run(group, transaction)
                     transaction.flush()
+                self._lease.used()
+        self._rivals.left(transaction.last)
         return transaction
+
+    def _follow(self) -> None:
+        """Take in what others have appended by now."""
+        self._learn(self._transaction(self._writer.open(), self._look(), news=True))
 
     def _append(
         self,
@@ -535,7 +547,7 @@ class Store:
             compare(seen, ledger=transaction.ledger, last=last, found=transaction.hash_of(seen.seq))
         if seen is None or seen.seq < last:
             entries = transaction.entries(seen.seq if seen else 0)
-            if append:  # without a lock there may be more by now
+            if not begin and not at_once:  # without a lock there may be more by now
                 entries = takewhile(lambda entry: entry.seq <= last, entries)
             for entry in check_chain(transaction.ledger, entries, last=last, head=transaction.head, after=seen):
                 if seen:  # at first everything is new, and indexes were compared with it

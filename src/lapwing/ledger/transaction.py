@@ -112,7 +112,7 @@ class Transaction:
         wanted, values = zip(*lookups, strict=True) if lookups else ((), ())
         head: Statement = head_statement(wanted), [*chain.from_iterable(values)]
         self._next: tuple[int, list[Entry]] | None = None  # the entries after a number, once they were fetched
-        row = self._begun(begin, head, news=news) if begin else self._read(head[0], *head[1])
+        row = self._begun(begin, head, news=news) if begin or news else self._read(head[0], *head[1])
         self._is_done = at_once
         if not row:
             raise LedgerDamagedError("the row that names the ledger is missing")

@@ -1,0 +1,90 @@
+"""Leases: for a moment one process appends to a chain and others wait, where several would at once.
+
+To hand a chain over takes longer than a charge: the next process has to wake up, to follow what the others wrote and to
+read the account as they left it. So whoever has the lease keeps it for `SECONDS`, through all groups of changes that
+come by then. The next in line follows the chain meanwhile, once at the beginning and once near the end.
+
+A lease is a courtesy and no safeguard: an append checks that the chain ends where it did, with a lease and without one.
+It is made of locks of the connection that writes, so it ends with the connection, and with the process.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from lapwing.ledger.database import ConflictError, Connection, Database
+from lapwing.ledger.queue import LazyConnection
+
+SECONDS: Final = 0.04
+"""How long a lease is kept: some sixty charges, and less than a person notices."""
+_BEFORE: Final = 0.12
+"""The part of a lease that is left when the next in line follows the chain again."""
+
+
+class Lease:
+    """The lease of one process on one chain. Whoever uses it holds the lock of the connection that writes."""
+
+    def __init__(self, database: Database, writer: LazyConnection) -> None:
+        self._database, self._writer = database, writer
+        self._holder: Connection | None = None
+        self._over_at, self._is_next = 0.0, False
+
+    def take(self, follow: Callable[[], None]) -> bool:
+        """Wait until this process has the lease; return false if it had it before.
+
+        `follow` takes in what the others have written. Where somebody who stands still does not give the lease back,
+        it is a `ConflictError` after a second, and the lock of the chain decides.
+        """
+        if self._is_held:
+            return False
+        connection = self._writer.idle()
+        try:
+            self._wait(connection, follow)
+        except BaseException as error:
+            self._writer.drop()  # its locks end with it
+            if self._database.has_waited_enough(error):
+                raise ConflictError from error
+            raise
+        self._holder, self._over_at, self._is_next = connection, time.monotonic() + SECONDS, True
+        watch = threading.Timer(SECONDS, self._end_in_time)
+        watch.daemon = True
+        watch.start()
+        return True
+
+    def _wait(self, connection: Connection, follow: Callable[[], None]) -> None:
+        *_, ((is_free,),) = self._database.together(connection, [(one, ()) for one in self._database.stand_in_line])
+        if not is_free:
+            begun = time.monotonic()
+            follow()
+            time.sleep(max(0.0, begun + (1 - _BEFORE) * SECONDS - time.monotonic()))
+            follow()
+            self._database.together(connection, [(one, ()) for one in self._database.begin_lease])
+
+    def used(self) -> None:
+        """Note that it was used: the next in line may stand behind it now, and have it once its time is over.
+
+        Whoever comes next begins to follow the chain then, beside the holder and not before it. What fails here ends
+        the connection, and the lease with it: what was appended is durable already.
+        """
+        if not self._is_held:
+            return
+        is_over = time.monotonic() >= self._over_at
+        for statement in self._database.end_lease if is_over else self._database.leave_line if self._is_next else ():
+            try:
+                self._writer.open().execute(statement)
+            except Exception:  # noqa: BLE001 - whatever it is, it must not look as if the append had failed
+                self._writer.drop()
+        self._is_next = False
+        if is_over:
+            self._holder = None
+
+    @property
+    def _is_held(self) -> bool:
+        return self._holder is not None and self._holder is self._writer.current
+
+    def _end_in_time(self) -> None:
+        """Give the lease back, also if nothing is written any more."""
+        with self._writer.lock:
+            if time.monotonic() >= self._over_at:
+                self.used()
