@@ -10,7 +10,7 @@ misses one that was left out. Whoever keeps its receipt can tell later that none
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from itertools import zip_longest
@@ -37,6 +37,11 @@ _SOME: Final = """select record ->> 'founds' from entries left join chains on ch
 _SOME_FOUNDED: Final = "select seq from entries where record ->> 'founds' is not null limit 2"
 _ENDS: Final = "select chain, seq, hash from chains where chain > 0 order by chain"
 _SIZE: Final = "select coalesce(sum(seq), 0) from chains where chain > 0"
+_LAST: Final = """select record ->> 'founds', entries.seq, chains.seq, chains.hash
+    from entries join chains on chains.chain = entries.seq where record ->> 'founds' is not null and chains.seq > 0"""
+_DECIDED: Final = """select chain, max(seq) from all_entries
+    where record ->> 'policy' is not null and chain in ({}) group by chain"""
+_MOST_NAMED: Final = 1000
 _SEALS: Final = "where record ->> 'kind' in ('heads', 'note') and seq > ? and seq <= ? order by seq"
 _ARRIVED: Final = "select seq, record ->> 'since' from entries where record ->> 'since' is not null"
 _HASH_AT: Final = """select name, seq, (
@@ -54,6 +59,14 @@ class Founded(NamedTuple):
     number: int
     name: str
     last: int
+
+
+class ChainEnd(NamedTuple):
+    """The end of a chain as its row says: the number of the chain, that of its last entry, and the hash of this."""
+
+    number: int
+    seq: int
+    hash: bytes
 
 
 class Chains:
@@ -130,6 +143,35 @@ class Chains:
         with self.directory.store.reading() as transaction:
             ((size,),) = transaction.all(_SIZE)
             return int(size)
+
+    def ends(self) -> dict[str, ChainEnd]:
+        """Return the ends of all chains that have entries, by their populations, found by one statement.
+
+        No chain is opened and none is checked: it tells which have grown, and damage of one says nothing about others.
+        """
+        with self.directory.store.reading() as transaction:
+            rows = transaction.all(_LAST)
+        return {str(name): ChainEnd(int(number), int(seq), bytes(hash_)) for name, number, seq, hash_ in rows}
+
+    def last_decisions(self, numbers: Sequence[int]) -> dict[int, int]:
+        """Return the last entries of these chains that decided something: as they are found, and not checked."""
+        found: dict[int, int] = {}
+        with self.directory.store.reading() as transaction:
+            for first in range(0, len(numbers), _MOST_NAMED):
+                some = numbers[first : first + _MOST_NAMED]
+                found.update(transaction.all(_DECIDED.format(", ".join("?" * len(some))), *some))
+        return found
+
+    def has(self, population: str) -> bool:
+        """Return whether a population was created. The others are not looked at, and may be damaged."""
+        if population in self._chains:
+            return True
+        with self.directory.store.reading() as transaction:
+            founding, ledger = transaction.founding(population), transaction.ledger
+            row = None if founding is None else transaction.one(_HASH_AT, 0, founding["seq"])
+        if founding is not None and (row is None or not row[1]):  # its head shows whether it ever had entries
+            self._chain(founding["seq"], name_of(ledger, founding)).close()
+        return row is not None and bool(row[1])
 
     def store(self, population: str) -> Store:
         """Return where the entries of a population are."""

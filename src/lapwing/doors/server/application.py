@@ -45,6 +45,8 @@ from lapwing.workspace.workspace import Workspace
 
 RECOVERY = 30
 """Seconds between two recoveries of what dead processes left behind; the first is at the start."""
+SEALING = 60
+"""Seconds between two seals of the directory, where anything has grown."""
 PATIENCE = 10.0
 """Grace period in seconds for questions under way, when the server is stopped."""
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
@@ -189,15 +191,18 @@ def make_application(workspace: Workspace, store: DoorStore, settings: DoorSetti
 
 
 async def _watch(server: Server) -> None:
-    """Look once a second whether the settings changed, and now and then whether a process died with work in hand."""
+    """Look once a second whether the settings changed, and now and then whether a process died with work in hand.
+
+    Each by itself: what fails is logged and tried again, and keeps nothing else from being done.
+    """
+    state = server.state
     for second in count():
-        try:
-            if second % RECOVERY == 0:
-                await to_thread.run_sync(server.state.workspace.recover)
-            await asyncio.sleep(1)
-            await to_thread.run_sync(server.state.look_around)
-        except Exception as failure:  # noqa: BLE001 - it is logged for the custodian, and tried again
-            server.state.log(failure)
+        if second % RECOVERY == 0:
+            await to_thread.run_sync(state.attempt, state.recover)
+        if second % SEALING == SEALING - 1:
+            await to_thread.run_sync(state.attempt, state.seal)
+        await asyncio.sleep(1)
+        await to_thread.run_sync(state.attempt, state.look_around)
 
 
 def _not_there(site: Site) -> Callable[[Request, Exception], Awaitable[Response]]:
