@@ -37,6 +37,7 @@ from lapwing.doors.server.rates import AtOnce, Limits
 from lapwing.doors.server.roles import Right
 from lapwing.doors.server.saved_questions import SavedQuestions
 from lapwing.doors.server.server_state import ServerState
+from lapwing.doors.server.shared_places import SharedPlaces
 from lapwing.doors.server.shared_rates import rate_limits
 from lapwing.doors.server.sign_in_provider import Provider
 from lapwing.doors.server.trusted_proxy import TrustedProxy
@@ -90,12 +91,19 @@ def operation_routes(answering: Answering) -> list[Route]:
 def make_server(workspace: Workspace, store: DoorStore, settings: DoorSettings) -> Server:
     """Return the server that handlers use, from a workspace and the store of its people."""
     state, limits = ServerState(workspace), settings.limits
+    places = SharedPlaces(state.ledger.gate, state.ledger.name, limits.at_once) if store.is_remote else None
     made = Server(
         state=state,
         people=Directory(store, most_tokens=limits.tokens),
         memory=Memory(store),
         saved=SavedQuestions(store),
-        jobs=Jobs(tick=settings.tick, at_once=limits.at_once, most_waiting=limits.waiting, on_failure=state.log),
+        jobs=Jobs(
+            tick=settings.tick,
+            at_once=limits.at_once,
+            most_waiting=limits.waiting,
+            on_failure=state.log,
+            places=places,
+        ),
         limits=limits,
         rates=rate_limits(store, limits),
         metrics=Metrics(fine=_timed_finely(), appends=state.ledger.appends),
