@@ -42,6 +42,7 @@ _LAST: Final = """select record ->> 'founds', entries.seq, chains.seq, chains.ha
 _DECIDED: Final = """select chain, max(seq) from all_entries
     where record ->> 'policy' is not null and chain in ({}) group by chain"""
 _MOST_NAMED: Final = 1000
+_HOW_LONG: Final = "select seq from chains where chain = ?"
 _SEALS: Final = "where record ->> 'kind' in ('heads', 'note') and seq > ? and seq <= ? order by seq"
 _ARRIVED: Final = "select seq, record ->> 'since' from entries where record ->> 'since' is not null"
 _HASH_AT: Final = """select name, seq, (
@@ -168,10 +169,10 @@ class Chains:
             return True
         with self.directory.store.reading() as transaction:
             founding, ledger = transaction.founding(population), transaction.ledger
-            row = None if founding is None else transaction.one(_HASH_AT, 0, founding["seq"])
-        if founding is not None and (row is None or not row[1]):  # its head shows whether it ever had entries
+            row = None if founding is None else transaction.one(_HOW_LONG, founding["seq"])
+        if founding is not None and (row is None or not row[0]):  # its head shows whether it ever had entries
             self._chain(founding["seq"], name_of(ledger, founding)).close()
-        return row is not None and bool(row[1])
+        return row is not None and bool(row[0])
 
     def store(self, population: str) -> Store:
         """Return where the entries of a population are."""
