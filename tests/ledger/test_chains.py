@@ -394,6 +394,31 @@ class TestNoneGoesBack:
         with Place.in_file(file).open() as ledger, pytest.raises(LedgerRolledBackError):
             verify(ledger)
 
+    @pytest.mark.catalogue("L7")
+    def test_after_an_accepted_loss_of_one_none_of_the_others_goes_back_behind_it(self, file) -> None:
+        """What one lost was never sealed; the seals of the others were, and their ends after the loss are."""
+        with Place.in_file(file).open() as ledger:
+            ask(ledger, "spent", population="school", epsilon="3/10")
+            ledger.seal()
+            end, paid = ledger.of("school").head().seq, spent(ledger, "school")
+            ask(ledger, "lost", population="clinic")
+        kept = SqliteDatabase(file).chain(1).head.path.read_bytes()
+        roll_back(file, 1, 5)
+        SqliteDatabase(file).chain(1).head.path.write_bytes(kept)
+        accept_rollback(file)
+        roll_back(file, 2, end - 2)  # the question is gone, and so is the note of the loss
+        with Place.in_file(file).open() as ledger, pytest.raises(LedgerRolledBackError, match="older than a receipt"):
+            ledger.administration.resume("school")
+            assert spent(ledger, "school") >= paid
+
+    def test_a_loss_is_sealed_with_the_ends_of_all_chains(self, place) -> None:
+        with place.open() as ledger:
+            receipt = ledger.administration.accept_rollback("an older copy was restored")
+            with ledger.chains.directory.store.reading() as transaction:
+                note, heads = transaction.entries(receipt.seq - 2)
+            assert (note.record["kind"], sorted(heads.record["heads"])) == ("note", ["1", "2", "3"])
+            verify(ledger, [receipt])
+
 
 def test_a_move_that_is_taken_back_is_noticed_before_anything_is_charged(file, tmp_path) -> None:
     """Its chain loses the entry that closed it, and its head goes back, too: the directory had sealed the end."""

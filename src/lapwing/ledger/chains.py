@@ -24,7 +24,7 @@ from lapwing.ledger.entries import Receipt, Record, chain_name, compare, genesis
 from lapwing.ledger.store import Store
 from lapwing.ledger.transaction import Clock, Transaction
 from lapwing.vocabulary.codec import FORMAT
-from lapwing.vocabulary.errors import LedgerDamagedError, LedgerRolledBackError, ParameterError
+from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
 from lapwing.vocabulary.lifetime import closing_on_failure
 
 _MOST_OPEN: Final = 16
@@ -37,7 +37,7 @@ _SOME: Final = """select record ->> 'founds' from entries left join chains on ch
 _SOME_FOUNDED: Final = "select seq from entries where record ->> 'founds' is not null limit 2"
 _ENDS: Final = "select chain, seq, hash from chains where chain > 0 order by chain"
 _SIZE: Final = "select coalesce(sum(seq), 0) from chains where chain > 0"
-_SEALS: Final = "where record ->> 'kind' in ('heads', 'note') and seq > ? and seq <= ? order by seq"
+_SEALS: Final = "where record ->> 'kind' = 'heads' and seq > ? and seq <= ? order by seq"
 _ARRIVED: Final = "select seq, record ->> 'since' from entries where record ->> 'since' is not null"
 _HASH_AT: Final = """select name, seq, (
         select hash from all_entries where all_entries.chain = chains.chain and all_entries.seq = ?)
@@ -75,7 +75,7 @@ class Chains:
         self.directory = Chain(Store(database, clock), checkpoints)
         self._chains, self._only, self._looked_at = dict[str, Chain](), "", -1
         self._awake, self._rested = dict[str, Chain](), 0  # those that have connections, and how many were put to rest
-        self._sealed, self._sealed_since_loss, self._sealed_at = dict[int, str](), dict[int, str](), 0
+        self._sealed, self._sealed_at = dict[int, str](), 0
         self._begin()
 
     def _begin(self) -> None:
@@ -242,14 +242,14 @@ class Chains:
             return transaction.receipt
 
     def note_loss(self, note: Callable[[Transaction], None]) -> Receipt:
-        """Note a loss in the directory, and seal the ends that there are where some were sealed that are gone."""
+        """Note a loss in the directory, and seal the ends that there are: they take the place of all sealed before.
+
+        Every chain that has entries has just got a note, so that none of them goes back behind it unnoticed.
+        """
         with self._founding, self.directory.store.writing("rollback") as transaction:
             sealed = self._sealed_until(transaction, transaction.last)
             note(transaction)
-            try:
-                _require_sealed(transaction, sealed)
-            except LedgerRolledBackError:
-                _seal(transaction, sealed)
+            _seal(transaction, sealed)
             return transaction.receipt
 
     def require(self, receipt: Receipt) -> None:
@@ -276,20 +276,18 @@ class Chains:
             return dict(self._sealed)
 
     def _last_sealed(self, number: int) -> str | None:
-        """Return the last head of a chain that was sealed since entries were lost, if any ever were."""
+        """Return the last head of a chain that was sealed, if any ever was."""
         with self.directory.store.reading() as transaction, self._sealing:
             self._read_seals(transaction, transaction.last)
-            return self._sealed_since_loss.get(number)
+            return self._sealed.get(number)
 
     def _read_seals(self, transaction: Transaction, until: int) -> None:
         """Know the heads that were sealed up to an entry of the directory; each entry of it is read once."""
         if until < self._sealed_at:
-            self._sealed, self._sealed_since_loss, self._sealed_at = {}, {}, 0
+            self._sealed, self._sealed_at = {}, 0
         for entry in transaction.some(_SEALS, self._sealed_at, until) if until > self._sealed_at else ():
             said = transaction.must(entry.seq).record
-            ends = {int(chain): end for chain, end in said.get("heads", {}).items()}
-            self._sealed |= ends
-            self._sealed_since_loss = ends if said["kind"] == "note" else self._sealed_since_loss | ends
+            self._sealed |= {int(chain): end for chain, end in said["heads"].items()}
         self._sealed_at = until
 
     def __iter__(self) -> Iterator[tuple[str, Chain]]:
