@@ -400,7 +400,7 @@ class TestNoneGoesBack:
         with Place.in_file(file).open() as ledger:
             ask(ledger, "spent", population="school", epsilon="3/10")
             ledger.seal()
-            end, paid = ledger.of("school").head().seq, spent(ledger, "school")
+            end = ledger.of("school").head().seq
             ask(ledger, "lost", population="clinic")
         kept = SqliteDatabase(file).chain(1).head.path.read_bytes()
         roll_back(file, 1, 5)
@@ -409,7 +409,6 @@ class TestNoneGoesBack:
         roll_back(file, 2, end - 2)  # the question is gone, and so is the note of the loss
         with Place.in_file(file).open() as ledger, pytest.raises(LedgerRolledBackError, match="older than a receipt"):
             ledger.administration.resume("school")
-            assert spent(ledger, "school") >= paid
 
     def test_a_loss_is_sealed_with_the_ends_of_all_chains(self, place) -> None:
         with place.open() as ledger:
