@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from itertools import islice
 from pathlib import Path
@@ -280,6 +281,73 @@ class TestNoneGoesBack:
                 assert list(transaction.entry(first.seq + 1).record["heads"]) == ["3"]
             verify(ledger, [first])
 
+    def test_several_hosts_that_seal_every_minute_do_it_once(self, place) -> None:
+        time = datetime(2026, 1, 1, 12, tzinfo=UTC)
+        with place.open(clock=lambda: time) as ledger, place.open(clock=lambda: time) as other:
+            first = ledger.seal(unless_within=60)
+            assert first.seq == ledger.chains.directory.head().seq
+            ask(ledger, "after", population="office")
+            time += timedelta(seconds=59)
+            assert ledger.seal(unless_within=60) == other.seal(unless_within=60) == first
+            time += timedelta(seconds=1)
+            second = other.seal(unless_within=60)
+            assert second.seq == first.seq + 1
+            time -= timedelta(hours=1)  # the clock of one of them is behind
+            ask(ledger, "later", population="office")
+            assert ledger.seal(unless_within=60).seq == second.seq + 1
+            verify(ledger, [first, second])
+
+    def test_nobody_who_charges_waits_for_a_seal_that_is_looked_at(self, file, monkeypatch) -> None:
+        """While the ends are looked at, another process writes; where nothing has grown, no writing begins."""
+        looked, of = [], chains_module.Seal.of
+        with Place.in_file(file, patience=0.1).open() as ledger, Place.in_file(file, patience=0.1).open() as other:
+
+            def look(transaction, sealed):
+                ask(other, f"meanwhile {len(looked)}", population="office")
+                looked.append(transaction.last)
+                return of(transaction, sealed)
+
+            monkeypatch.setattr(chains_module.Seal, "of", look)
+            receipt = ledger.seal()
+            monkeypatch.setattr(chains_module.Seal, "of", of)
+            assert len(looked) == 1
+            verify(ledger, [receipt])
+            end = ledger.seal()
+            monkeypatch.setenv("LAPWING_FAULT", "seal.begun:full")
+            assert ledger.seal() == end
+
+    def test_what_another_host_seals_meanwhile_is_looked_at_again(self, file, monkeypatch) -> None:
+        of = chains_module.Seal.of
+        with Place.in_file(file).open() as ledger, Place.in_file(file).open() as other:
+
+            def look(transaction, sealed):
+                monkeypatch.setattr(chains_module.Seal, "of", of)
+                add(other, "late")
+                ask(other, "meanwhile", population="late")
+                other.seal()
+                return of(transaction, sealed)
+
+            monkeypatch.setattr(chains_module.Seal, "of", look)
+            verify(ledger, [ledger.seal()])
+
+    def test_a_seal_takes_as_many_statements_for_many_chains(self, place, monkeypatch) -> None:
+        def statements(ledger) -> int:
+            asked, all_ = [], Transaction.all
+            with monkeypatch.context() as counting:
+                counting.setattr(
+                    Transaction, "all", lambda self, text, *values: asked.append(text) or all_(self, text, *values)
+                )
+                ledger.seal()
+            return len(asked)
+
+        with place.open() as ledger:
+            ledger.seal()
+            ask(ledger, "one", population="office")
+            few = statements(ledger)
+            for name in NAMES:
+                ask(ledger, "all", population=name)
+            assert statements(ledger) == few <= 6
+
     def test_a_chain_in_the_place_of_another_is_refused(self, file) -> None:
         with closing(raw(file)) as database, database:
             database.execute("update chains set chain = -chain where chain in (2, 3)")
@@ -346,6 +414,15 @@ class TestNoneGoesBack:
             database.execute("insert into chains values (?, ?, ?, ?, ?)", row)
         with Place.in_file(file).open() as ledger:
             verify(ledger, [ledger.seal()])
+
+    def test_a_row_that_says_less_than_was_sealed_is_never_sealed(self, file) -> None:
+        with Place.in_file(file).open() as ledger:
+            ledger.seal()
+        with closing(raw(file, chain=2)) as database, database:
+            hash_ = database.execute("select hash from entries where seq = 3").fetchone()
+            database.execute("update ledger set seq = 3, hash = ?", hash_)
+        with Place.in_file(file).open() as ledger, pytest.raises(LedgerRolledBackError, match="older than a receipt"):
+            ledger.seal()
 
     def test_after_a_loss_every_population_is_stopped_and_those_to_come(self, file) -> None:
         kept = backed_up(file)

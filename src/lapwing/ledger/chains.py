@@ -12,6 +12,7 @@ misses one that was left out. Whoever keeps its receipt can tell later that none
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from hashlib import sha256
 from itertools import zip_longest
 from threading import Lock, RLock
@@ -39,9 +40,13 @@ _ENDS: Final = "select chain, seq, hash from chains where chain > 0 order by cha
 _SIZE: Final = "select coalesce(sum(seq), 0) from chains where chain > 0"
 _SEALS: Final = "where record ->> 'kind' = 'heads' and seq > ? and seq <= ? order by seq"
 _ARRIVED: Final = "select seq, record ->> 'since' from entries where record ->> 'since' is not null"
-_HASH_AT: Final = """select name, seq, (
-        select hash from all_entries where all_entries.chain = chains.chain and all_entries.seq = ?)
-    from chains where chain = ?"""
+_LAST_SEAL: Final = "where record ->> 'kind' = 'heads' order by seq desc limit 1"
+_AT_ONCE: Final = 2000
+"""Chains of one statement."""
+_HASHES_AT: Final = """with said(chain, seq) as (values {})
+    select said.chain, chains.name, chains.seq, (
+        select hash from all_entries where all_entries.chain = said.chain and all_entries.seq = said.seq)
+    from said left join chains on chains.chain = said.chain order by said.chain"""
 _MADE: Final = "insert into chains (chain, name, version, seq, hash) values (?, ?, ?, 0, ?)"
 
 
@@ -54,6 +59,28 @@ class Founded(NamedTuple):
     number: int
     name: str
     last: int
+
+
+class Seal(NamedTuple):
+    """What the next seal says: the heads that are others than were sealed before, by the ends of all chains."""
+
+    heads: Mapping[int, str]
+    ends: Mapping[int, str]
+
+    @classmethod
+    def of(cls, transaction: Transaction, sealed: Mapping[int, str]) -> "Seal":
+        """Return what is to be sealed by the rows of all chains, which are not believed: it can never be mended."""
+        ends = {int(chain): leaf(seq, hash_) for chain, seq, hash_ in transaction.all(_ENDS)}
+        heads = {chain: end for chain, end in ends.items() if end != sealed.get(chain, leaf(0))}
+        if heads or sealed.keys() - ends.keys():
+            _founded(transaction)
+            _require_entries(transaction, heads)
+        return cls(heads, ends)
+
+    def write(self, transaction: Transaction) -> None:
+        """Write the seal into the directory."""
+        heads = {str(chain): end for chain, end in self.heads.items()}
+        transaction.append("heads", heads=heads, root=merkle_root(self.ends).hex())
 
 
 class Chains:
@@ -230,16 +257,36 @@ class Chains:
             raise ParameterError("chain", number, reason="is no chain of this ledger", remedy="look at its receipts")
         return str(founding["founds"])
 
-    def seal(self) -> Receipt:
+    def seal(self, *, unless_within: float = 0) -> Receipt:
         """Write down the heads of all chains that have grown, and a root over all; return the receipt to keep.
 
-        A chain that is older than it was when it was sealed the last time is refused.
+        A chain that is older than it was when it was sealed the last time is refused. Where nothing has grown, or any
+        host has sealed within the last `unless_within` seconds, nothing is written. All is looked at before the
+        writing begins, so that nobody who charges waits for it.
         """
-        with self._founding, self.directory.store.writing("seal") as transaction:
-            sealed = self._sealed_until(transaction, transaction.last)
-            _require_sealed(transaction, sealed)
-            _seal(transaction, sealed)
-            return transaction.receipt
+        with self._founding:
+            with self.directory.store.reading() as transaction:
+                end, due = transaction.receipt, self._due(transaction, unless_within)
+            if due is None:
+                return end
+            with self.directory.store.writing("seal") as transaction:
+                if transaction.receipt != end:  # another host has sealed meanwhile, or founded a population
+                    due = self._due(transaction, unless_within)
+                if due is not None:
+                    due.write(transaction)
+                return transaction.receipt
+
+    def _due(self, transaction: Transaction, unless_within: float) -> "Seal | None":
+        """Return what is to be sealed now; `None` if nothing is."""
+        if unless_within > 0 and (last := next(iter(transaction.some(_LAST_SEAL)), None)) is not None:
+            age = (self._clock() - datetime.fromisoformat(last.record["at"])).total_seconds()
+            if 0 <= age < unless_within:  # the clock of another host may be ahead
+                return None
+        sealed = self._sealed_until(transaction, transaction.last)
+        due = Seal.of(transaction, sealed)
+        if lost := {chain: end for chain, end in sealed.items() if chain in due.heads or chain not in due.ends}:
+            _require_sealed(transaction, lost)
+        return due if due.heads else None
 
     def note_loss(self, note: Callable[[Transaction], None]) -> Receipt:
         """Note a loss in the directory, and seal the ends that there are: they take the place of all sealed before.
@@ -249,7 +296,8 @@ class Chains:
         with self._founding, self.directory.store.writing("rollback") as transaction:
             sealed = self._sealed_until(transaction, transaction.last)
             note(transaction)
-            _seal(transaction, sealed)
+            if (due := Seal.of(transaction, sealed)).heads:
+                due.write(transaction)
             return transaction.receipt
 
     def require(self, receipt: Receipt) -> None:
@@ -308,18 +356,6 @@ def has_lost_entries(directory: Transaction) -> bool:
     return bool(directory.some("where record ->> 'kind' = 'note' limit 1"))
 
 
-def _seal(transaction: Transaction, sealed: Mapping[int, str]) -> None:
-    """Write down the heads of all chains that have others than were sealed, and a root over all."""
-    ends = {int(chain): leaf(seq, hash_) for chain, seq, hash_ in transaction.all(_ENDS)}
-    others = {chain: end for chain, end in ends.items() if end != sealed.get(chain, leaf(0))}
-    _founded(transaction)  # what is sealed can never be mended, so the rows are not believed
-    for chain, end in others.items():
-        _require_entry(transaction, chain, end)
-    if others:
-        heads = {str(chain): end for chain, end in others.items()}
-        transaction.append("heads", heads=heads, root=merkle_root(ends).hex())
-
-
 def name_of(ledger: str, founding: Record) -> str:
     """Return the name of a chain in receipts: one that has moved here keeps the name that it had where it began."""
     return str(founding.get("chain") or chain_name(ledger, founding["seq"]))
@@ -347,23 +383,29 @@ def _founded(directory: Transaction) -> dict[str, Founded]:
 
 def _require_sealed(transaction: Transaction, sealed: Mapping[int, str]) -> None:
     """Refuse a ledger in which a chain is older than it was sealed, or has another past."""
-    for chain, end in sealed.items():
-        if end == leaf(0):  # all of it was lost, and that was accepted
-            continue
-        seq = int(end.partition(":")[0])
-        name, last, found = transaction.one(_HASH_AT, seq, chain) or (chain_name(transaction.ledger, chain), 0, 0)
-        promised = sealed_end(name, end)
-        compare(promised, ledger=name, last=last, found=bytes(found) if found else None)
+    for chain, name, last, found in _hashes_at(transaction, sealed):
+        called = name or chain_name(transaction.ledger, chain)
+        promised = sealed_end(called, sealed[chain])
+        is_there = (last or 0) >= promised.seq  # a row that says less is believed: nobody reads what comes after it
+        compare(promised, ledger=called, last=last or 0, found=found if is_there else None)
 
 
-def _require_entry(transaction: Transaction, chain: int, end: str) -> None:
-    """Refuse the end that the row of a chain says, where it is none of its entries."""
-    if end == leaf(0):
-        return
-    said = sealed_end("", end)
-    name, _, found = transaction.one(_HASH_AT, said.seq, chain) or ("", 0, None)
-    if found is None or bytes(found).hex() != said.hash:
-        raise LedgerDamagedError(f"chain {name} does not end with entry {said.seq}, as its row says")
+def _require_entries(transaction: Transaction, ends: Mapping[int, str]) -> None:
+    """Refuse the ends that the rows of chains say, where one is none of its entries."""
+    for chain, name, last, found in _hashes_at(transaction, ends):
+        if found is None or found.hex() != sealed_end("", ends[chain]).hash:
+            raise LedgerDamagedError(f"chain {name} does not end with entry {last}, as its row says")
+
+
+def _hashes_at(
+    transaction: Transaction, ends: Mapping[int, str]
+) -> Iterator[tuple[int, str | None, int | None, bytes | None]]:
+    """Yield chains with their names, their last entries and the hashes of their entries at these ends, if any."""
+    places = [(int(chain), sealed_end("", end).seq) for chain, end in ends.items() if end != leaf(0)]  # 0: all is lost
+    for begin in range(0, len(places), _AT_ONCE):
+        said = ", ".join(f"({chain}, {seq})" for chain, seq in places[begin : begin + _AT_ONCE])
+        for chain, name, last, found in transaction.all(_HASHES_AT.format(said)):
+            yield int(chain), name, last, bytes(found) if found else None
 
 
 def sealed_end(name: str, end: str) -> Receipt:
