@@ -506,6 +506,33 @@ def test_a_move_that_is_taken_back_is_noticed_before_anything_is_charged(file, t
         ledger.administration.resume("school")
 
 
+@pytest.mark.parametrize("wrong", ["a chain behind its seal", "a row that is gone"])
+def test_one_moves_away_whatever_has_become_of_another(file, tmp_path, wrong) -> None:
+    """What is wrong with the school keeps the clinic from nothing, and the clinic's end is sealed all the same."""
+    with Place.in_file(file).open() as ledger:
+        ledger.administration.suspend("clinic")
+        ledger.seal()
+    if wrong == "a chain behind its seal":
+        roll_back(file, 2, 3)
+    else:
+        with closing(raw(file)) as database, database:
+            (row,) = database.execute("select * from chains where chain = 2").fetchall()
+            database.execute("delete from chains where chain = 2")
+    with Place.in_file(file).open() as ledger:
+        end = move_away(ledger, "clinic", "b0b0", tmp_path / "clinic.jsonl")
+        with pytest.raises(LedgerError):
+            ledger.seal()
+        assert check_export(tmp_path / "clinic.jsonl", [end]) == end
+    if wrong == "a row that is gone":
+        with closing(raw(file)) as database, database:
+            database.execute("insert into chains values (?, ?, ?, ?, ?)", row)
+        with Place.in_file(file).open() as ledger:
+            verify(ledger, [ledger.seal()])
+    roll_back(file, 1, end.seq - 1)
+    with Place.in_file(file).open() as ledger, pytest.raises(LedgerRolledBackError):
+        ledger.administration.resume("clinic")
+
+
 def fail_at(point: str, monkeypatch) -> None:
     monkeypatch.setattr(store_module, "_reached", {})
     monkeypatch.setenv("LAPWING_FAULT", f"{point}:full")

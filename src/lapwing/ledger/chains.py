@@ -33,10 +33,13 @@ _MOST_OPEN: Final = 16
 _FOUNDED: Final = """select record ->> 'founds', entries.seq, record ->> 'chain', chains.name, chains.seq
     from entries left join chains on chains.chain = entries.seq where record ->> 'founds' is not null"""
 _CHAINS: Final = "select count(*) from chains where chain > 0"
+_NUMBERS: Final = "select seq from entries where record ->> 'founds' is not null"
+_ROWS: Final = "select chain from chains where chain > 0"
 _SOME: Final = """select record ->> 'founds' from entries left join chains on chains.chain = entries.seq
     where record ->> 'founds' is not null and coalesce(chains.seq, 1) > 0 limit 2"""
 _SOME_FOUNDED: Final = "select seq from entries where record ->> 'founds' is not null limit 2"
 _ENDS: Final = "select chain, seq, hash from chains where chain > 0 order by chain"
+_END: Final = "select chain, seq, hash from chains where chain = ?"
 _SIZE: Final = "select coalesce(sum(seq), 0) from chains where chain > 0"
 _SEALS: Final = "where record ->> 'kind' = 'heads' and seq > ? and seq <= ? order by seq"
 _ARRIVED: Final = "select seq, record ->> 'since' from entries where record ->> 'since' is not null"
@@ -288,6 +291,19 @@ class Chains:
             _require_sealed(transaction, lost)
         return due if due.heads else None
 
+    def seal_one(self, population: str) -> Receipt:
+        """Write down the head of one chain, whatever has become of the others; return the receipt of the directory."""
+        with self._founding, self.directory.store.writing("seal") as transaction:
+            founding = transaction.founding(population)
+            number = 0 if founding is None else int(founding["seq"])
+            sealed = self._sealed_until(transaction, transaction.last)
+            heads = {chain: leaf(seq, hash_) for chain, seq, hash_ in transaction.all(_END, number)}
+            _require_sealed(transaction, {number: sealed[number]} if number in sealed else {})
+            _require_entries(transaction, heads)
+            if heads and heads != {number: sealed.get(number, leaf(0))}:
+                Seal(heads, dict.fromkeys(_numbers(transaction), leaf(0)) | sealed | heads).write(transaction)
+            return transaction.receipt
+
     def note_loss(self, note: Callable[[Transaction], None]) -> Receipt:
         """Note a loss in the directory, and seal the ends that there are: they take the place of all sealed before.
 
@@ -379,6 +395,14 @@ def _founded(directory: Transaction) -> dict[str, Founded]:
         reason = f"there are {made} chains, and {len(founded)} are found that were founded"
         raise LedgerDamagedError(f"{reason}: an index of the database is damaged, or one was added by hand")
     return founded
+
+
+def _numbers(directory: Transaction) -> set[int]:
+    """Return the numbers of all chains that were founded; where their rows say something else, by all entries."""
+    numbers = {int(number) for (number,) in directory.all(_NUMBERS)}
+    if numbers != {int(number) for (number,) in directory.all(_ROWS)}:
+        return {entry.seq for entry in directory.entries() if entry.record["kind"] == "founding"}
+    return numbers
 
 
 def _require_sealed(transaction: Transaction, sealed: Mapping[int, str]) -> None:
