@@ -1,7 +1,7 @@
 """Each population has a chain of its own, and no part of a ledger goes back unseen: neither a chain nor all."""
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from itertools import islice
@@ -238,6 +238,26 @@ class TestNoneGoesBack:
         monkeypatch.setattr(chains_module, "_ENDS", liar)
         assert not self.is_noticed(file, "school", 3)
         assert self.is_noticed(file, "office", 3)
+
+    def test_whoever_checks_an_export_misses_a_chain_that_is_not_in_the_root(self, file, tmp_path, monkeypatch) -> None:
+        liar = chains_module._ENDS.replace("chain > 0", "chain > 0 and chain <> 2")
+        with Place.in_file(file).open() as ledger:
+            with monkeypatch.context() as lying:
+                lying.setattr(chains_module, "_ENDS", liar)
+                export_json(ledger, tmp_path / "all.jsonl")
+            end = ledger.chains.directory.head().seq
+            with pytest.raises(LedgerDamagedError, match=f"entry {end} .*has another root than that of the ends"):
+                check_export(tmp_path / "all.jsonl")
+
+    def test_an_export_has_the_roots_of_chains_that_were_only_founded_and_of_losses(self, place, tmp_path) -> None:
+        with place.open() as ledger:
+            with suppress(RuntimeError), ledger.chains.found("late"):
+                raise RuntimeError
+            receipts = [ledger.seal()]
+            ask(ledger, "after", population="office")
+            receipts.append(ledger.administration.accept_rollback("an older copy was restored"))
+            end = export_json(ledger, tmp_path / "all.jsonl")
+            assert check_export(tmp_path / "all.jsonl", receipts) == end
 
     def test_verify_misses_a_chain_that_is_not_in_the_root(self, file, monkeypatch) -> None:
         liar = chains_module._ENDS.replace("chain > 0", "chain > 0 and chain <> 2")

@@ -377,12 +377,6 @@ def name_of(ledger: str, founding: Record) -> str:
     return str(founding.get("chain") or chain_name(ledger, founding["seq"]))
 
 
-def sealed_by(names: Mapping[int, str], record: Record) -> list[Receipt]:
-    """Return the heads that an entry of the directory has sealed, by the names of all chains."""
-    ends = record.get("heads", {}).items()
-    return [sealed_end(names.get(int(chain), ""), end) for chain, end in ends if end != leaf(0)]
-
-
 def _founded(directory: Transaction) -> dict[str, Founded]:
     """Return all populations that were founded; refuse rows of chains that are not theirs."""
     founded = dict[str, Founded]()
