@@ -421,6 +421,33 @@ class TestNoneGoesBack:
             assert read.count(("2f1c", seal)) == 1
 
     @pytest.mark.parametrize(
+        "wrong",
+        [
+            "delete from chains where chain = 3",
+            "update chains set name = '2f1c/9' where chain = 3",
+            "update chains set seq = 99 where chain = 3",
+            "update chains set hash = x'00' where chain = 3",
+            "insert into chains values (9, '2f1c/9', 1, 0, x'00')",
+        ],
+    )
+    def test_a_wrong_row_of_one_keeps_nobody_from_another(self, file, tmp_path, wrong) -> None:
+        with closing(raw(file)) as database, database:
+            database.execute(wrong)
+        with Place.in_file(file).open() as ledger:
+            clinic = ledger.of("clinic")
+            receipt = ask(ledger, "after", population="clinic").receipt
+            ledger.require(receipt)
+            verify(clinic, [receipt])
+            assert export_json(clinic, tmp_path / "clinic.jsonl") == receipt
+            assert spent(ledger, "clinic") == Fraction(2, 10)
+            assert ledger.in_chain(1).last_entry() == receipt.seq
+            with pytest.raises(LedgerError):
+                verify(ledger)
+            with pytest.raises(LedgerError):
+                ledger.seal()
+        Place.in_file(file).open(receipts=[receipt]).close()
+
+    @pytest.mark.parametrize(
         "wrong", ["delete from chains where chain = 3", "update chains set seq = 99 where chain = 3"]
     )
     def test_a_row_that_is_wrong_for_a_moment_is_never_sealed(self, file, wrong) -> None:

@@ -42,6 +42,7 @@ _ENDS: Final = "select chain, seq, hash from chains where chain > 0 order by cha
 _END: Final = "select chain, seq, hash from chains where chain = ?"
 _SIZE: Final = "select coalesce(sum(seq), 0) from chains where chain > 0"
 _SEALS: Final = "where record ->> 'kind' = 'heads' and seq > ? and seq <= ? order by seq"
+_CAME: Final = "where record ->> 'founds' is not null and record ->> 'chain' = ? limit 1"
 _ARRIVED: Final = "select seq, record ->> 'since' from entries where record ->> 'since' is not null"
 _LAST_SEAL: Final = "where record ->> 'kind' = 'heads' order by seq desc limit 1"
 _AT_ONCE: Final = 2000
@@ -318,10 +319,11 @@ class Chains:
 
     def require(self, receipt: Receipt) -> None:
         """Refuse to go on if the chain of a receipt is older than it, or any chain is older than when it was sealed."""
-        for population, one in self.founded().items():
-            if one.name == receipt.ledger:
-                self.of(population).require(receipt)
-                return
+        with self.directory.store.reading() as transaction:
+            founding = _founding_of(transaction, receipt.ledger)
+        if founding is not None:  # the others are not looked at, and may be damaged
+            self.of(founding["founds"]).require(receipt)
+            return
         self.directory.require(receipt)
         with self._founding, self.directory.store.reading() as transaction:
             _require_sealed(transaction, self._sealed_until(transaction, receipt.seq))
@@ -375,6 +377,17 @@ def has_lost_entries(directory: Transaction) -> bool:
 def name_of(ledger: str, founding: Record) -> str:
     """Return the name of a chain in receipts: one that has moved here keeps the name that it had where it began."""
     return str(founding.get("chain") or chain_name(ledger, founding["seq"]))
+
+
+def _founding_of(directory: Transaction, name: str) -> Record | None:
+    """Return the entry that founded the chain of this name, if there is one."""
+    ledger, _, number = name.partition("/")
+    if ledger == directory.ledger and number.isdecimal() and 0 < int(number) <= directory.last:
+        found = directory.must(int(number))
+    elif not (found := next(iter(directory.some(_CAME, name)), None)):
+        return None
+    record = directory.must(found.seq).record
+    return record if "founds" in record and name_of(directory.ledger, record) == name else None
 
 
 def _founded(directory: Transaction) -> dict[str, Founded]:
