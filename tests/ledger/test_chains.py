@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from itertools import islice
@@ -13,6 +14,7 @@ from lapwing.ledger import chains as chains_module
 from lapwing.ledger import export as export_module
 from lapwing.ledger import queue as queue_module
 from lapwing.ledger import store as store_module
+from lapwing.ledger.checkpoint import CheckpointFile
 from lapwing.ledger.entries import Receipt, chain_name, genesis
 from lapwing.ledger.export import check_export, export_json
 from lapwing.ledger.ledger import accept_rollback, create_ledger
@@ -74,6 +76,19 @@ def put_back(file: Path, kept: dict[str, bytes], *, heads: bool) -> None:
     for name, content in kept.items():
         if heads or ".head" not in name:
             (file.parent / name).write_bytes(content)
+
+
+def seals_read(monkeypatch) -> list[int]:
+    """Return a list of the seals that are read from now on."""
+    read, all_ = [], Transaction.all
+
+    def reading(self, statement, *values):
+        rows = all_(self, statement, *values)
+        read.extend(row[0] for row in rows if statement == chains_module._SEALS)
+        return rows
+
+    monkeypatch.setattr(Transaction, "all", reading)
+    return read
 
 
 def roll_back(file: Path, number: int, to: int) -> None:
@@ -411,14 +426,86 @@ class TestNoneGoesBack:
 
     def test_each_seal_is_read_once(self, file, monkeypatch) -> None:
         with Place.in_file(file).open() as ledger:
-            ledger.seal()
-        read, must = [], Transaction.must
-        monkeypatch.setattr(Transaction, "must", lambda self, seq: read.append((self.ledger, seq)) or must(self, seq))
+            seals = [ledger.seal().seq]
+        read = seals_read(monkeypatch)
         with Place.in_file(file).open() as ledger:
-            seal = ledger.chains.directory.head().seq
             for name in NAMES:
                 ledger.account(name)
-            assert read.count(("2f1c", seal)) == 1
+            assert read == seals
+            ledger.seal()
+            assert read == seals
+
+    def test_an_opening_reads_the_seals_since_its_checkpoint_and_no_others(self, place, monkeypatch, tmp_path) -> None:
+        kept = CheckpointFile(tmp_path / "checked", b"a key")
+        with place.open() as ledger:
+            for i in range(101):
+                ask(ledger, f"k{i}", population="office", epsilon="1/1000")
+                ledger.seal()
+        read = seals_read(monkeypatch)
+
+        def opened(*names: str) -> int:
+            read.clear()
+            with place.open(checkpoints=kept) as ledger:
+                for name in names:
+                    ledger.account(name)
+            return len(read)
+
+        assert opened("clinic") >= 101
+        assert opened("clinic") == 0
+        with place.open() as ledger:
+            ask(ledger, "new", population="clinic")
+            ledger.seal()
+        assert opened("clinic") == 1
+        assert opened("clinic", "school") >= 102, "what one of them needs from before is read, once"
+        assert opened("school", "clinic") == 1
+        assert opened("school", "clinic", "office") >= 102
+
+    @pytest.mark.parametrize("since", [0, 1])
+    def test_what_a_checkpoint_knows_to_be_sealed_is_not_taken_back(self, file, tmp_path, since) -> None:
+        kept = CheckpointFile(tmp_path / "checked", b"a key")
+        with Place.in_file(file).open() as ledger:
+            for i in range(101):
+                ask(ledger, f"k{i}", population="office", epsilon="1/1000")
+                ledger.seal()
+        with Place.in_file(file).open(checkpoints=kept) as ledger:
+            end = ledger.of("school").head().seq
+            if since:
+                ask(ledger, "since", population="school")
+                ledger.seal()
+        assert kept.chain(2).read().sealed.end.startswith(f"{end}:")
+        roll_back(file, 2, end - 1 + since)
+        with Place.in_file(file).open(checkpoints=kept) as ledger:
+            with pytest.raises(LedgerRolledBackError, match="older than"):
+                ledger.account("school")
+            ledger.account("clinic")
+
+    def test_a_checkpoint_of_another_past_of_the_directory_is_not_believed(self, file, tmp_path) -> None:
+        """The directory was put back, which was accepted, and went on to the same number: its seals are read anew."""
+        kept, before = CheckpointFile(tmp_path / "checked", b"a key"), backed_up(file)
+        with Place.in_file(file).open() as ledger:
+            for i in range(101):
+                ask(ledger, f"k{i}", population="office", epsilon="1/1000")
+                ledger.seal()
+        with Place.in_file(file).open(checkpoints=kept) as ledger:
+            ledger.account("school")
+            last = ledger.chains.directory.head().seq
+        mark = kept.chain(2).read().sealed
+        put_back(file, before, heads=True)
+        with Place.in_file(file).open() as ledger:
+            for i in range(101):
+                ask(ledger, f"new {i}", population="clinic", epsilon="1/1000")
+                ask(ledger, f"new {i}", population="school", epsilon="1/1000")
+                ledger.seal()
+            end = ledger.of("school").head().seq
+            assert ledger.chains.directory.head().seq >= last
+        (tmp_path / "checked.2").unlink()
+        with Place.in_file(file).open(checkpoints=kept) as ledger:
+            ledger.account("school")
+        known = kept.chain(2)
+        known.write(replace(known.read(), sealed=mark))
+        roll_back(file, 2, end - 1)
+        with Place.in_file(file).open(checkpoints=kept) as ledger, pytest.raises(LedgerRolledBackError):
+            ledger.account("school")
 
     @pytest.mark.parametrize(
         "wrong",

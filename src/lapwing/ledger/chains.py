@@ -19,12 +19,12 @@ from threading import Lock, RLock
 from typing import Final, NamedTuple
 
 from lapwing.ledger.chain import Chain, require_head
-from lapwing.ledger.checkpoint import CheckpointFile
+from lapwing.ledger.checkpoint import CheckpointFile, SealedEnd
 from lapwing.ledger.database import Database
-from lapwing.ledger.entries import Receipt, Record, chain_name, compare, genesis
+from lapwing.ledger.entries import Receipt, Record, chain_name, compare, genesis, link
 from lapwing.ledger.store import Store
 from lapwing.ledger.transaction import Clock, Transaction
-from lapwing.vocabulary.codec import FORMAT
+from lapwing.vocabulary.codec import FORMAT, parse
 from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
 from lapwing.vocabulary.lifetime import closing_on_failure
 
@@ -41,7 +41,8 @@ _SOME_FOUNDED: Final = "select seq from entries where record ->> 'founds' is not
 _ENDS: Final = "select chain, seq, hash from chains where chain > 0 order by chain"
 _END: Final = "select chain, seq, hash from chains where chain = ?"
 _SIZE: Final = "select coalesce(sum(seq), 0) from chains where chain > 0"
-_SEALS: Final = "where record ->> 'kind' = 'heads' and seq > ? and seq <= ? order by seq"
+_SEALS: Final = """select seq, body, hash, (select hash from entries as before where before.seq = entries.seq - 1)
+    from entries where record ->> 'kind' = 'heads' and seq > ? and seq <= ? order by seq limit 1000"""
 _CAME: Final = "where record ->> 'founds' is not null and record ->> 'chain' = ? limit 1"
 _ARRIVED: Final = "select seq, record ->> 'since' from entries where record ->> 'since' is not null"
 _LAST_SEAL: Final = "where record ->> 'kind' = 'heads' order by seq desc limit 1"
@@ -106,7 +107,9 @@ class Chains:
         self.directory = Chain(Store(database, clock), checkpoints)
         self._chains, self._only, self._looked_at = dict[str, Chain](), "", -1
         self._awake, self._rested = dict[str, Chain](), 0  # those that have connections, and how many were put to rest
-        self._sealed, self._sealed_at = dict[int, str](), 0
+        # The last end of each chain that entries of the directory have sealed: those after a number, up to an entry.
+        self._sealed, self._sealed_after = dict[int, str](), 0
+        self._sealed_at: Receipt | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -213,9 +216,11 @@ class Chains:
         require_head(chain.store.database)
         with closing_on_failure(chain):
             chain.check()
-            sealed = None if self._accepts_loss else self._last_sealed(number)
-            if sealed is not None and sealed != leaf(0):
-                chain.require(sealed_end(name, sealed))
+            if not self._accepts_loss:
+                sealed = self._last_sealed(number, chain.sealed)
+                if sealed.end not in {"", leaf(0)}:
+                    chain.require(sealed_end(name, sealed.end))
+                chain.keep_sealed(sealed)
         return chain
 
     def unchecked(self, number: int, name: str) -> Chain:
@@ -338,23 +343,33 @@ class Chains:
     def _sealed_until(self, transaction: Transaction, until: int) -> dict[int, str]:
         """Return the heads that were sealed up to an entry of the directory."""
         with self._sealing:
-            self._read_seals(transaction, until)
+            if self._sealed_at is not None and until < self._sealed_at.seq:
+                return _read_seals(transaction, 0, until)
+            self._read_on(transaction, 0, until)
             return dict(self._sealed)
 
-    def _last_sealed(self, number: int) -> str | None:
-        """Return the last head of a chain that was sealed, if any ever was."""
-        with self.directory.store.reading() as transaction, self._sealing:
-            self._read_seals(transaction, transaction.last)
-            return self._sealed.get(number)
+    def _last_sealed(self, number: int, known: SealedEnd | None) -> SealedEnd:
+        """Return the last head of a chain that was sealed, if any ever was; it goes on from what a checkpoint knew.
 
-    def _read_seals(self, transaction: Transaction, until: int) -> None:
-        """Know the heads that were sealed up to an entry of the directory; each entry of it is read once."""
-        if until < self._sealed_at:
-            self._sealed, self._sealed_at = {}, 0
-        for entry in transaction.some(_SEALS, self._sealed_at, until) if until > self._sealed_at else ():
-            said = transaction.must(entry.seq).record
-            self._sealed |= {int(chain): end for chain, end in said["heads"].items()}
-        self._sealed_at = until
+        That is believed if the directory still has the entry up to which it was read.
+        """
+        with self.directory.store.reading() as transaction, self._sealing:
+            before = None if known is None else transaction.hash_of(known.until.seq)
+            if known is None or before is None or before.hex() != known.until.hash:
+                known = SealedEnd(Receipt(ledger=transaction.ledger, seq=0, hash=genesis(transaction.ledger).hex()), "")
+            self._read_on(transaction, known.until.seq, transaction.last)
+            return SealedEnd(transaction.receipt, self._sealed.get(number, known.end))
+
+    def _read_on(self, transaction: Transaction, after: int, until: int) -> None:
+        """Know the heads that were sealed after an entry of the directory, up to another; each is read once."""
+        if self._sealed_at is None:
+            self._sealed_after, self._sealed_at = after, _receipt_at(transaction, after)
+        if after < self._sealed_after:
+            self._sealed = _read_seals(transaction, after, self._sealed_after) | self._sealed
+            self._sealed_after = after
+        if until > self._sealed_at.seq:
+            self._sealed |= _read_seals(transaction, self._sealed_at.seq, until)
+            self._sealed_at = _receipt_at(transaction, until)
 
     def __iter__(self) -> Iterator[tuple[str, Chain]]:
         """Yield all populations with their chains."""
@@ -363,6 +378,9 @@ class Chains:
     def close(self) -> None:
         """Close all chains."""
         for chain in [*self._chains.values(), self.directory]:
+            if chain.sealed is not None and self._sealed_at is not None:  # what was sealed since it was opened is known
+                end = self._sealed.get(chain.store.database.number, chain.sealed.end)
+                chain.sealed = max(chain.sealed, SealedEnd(self._sealed_at, end), key=lambda one: one.until.seq)
             chain.close()
         self._chains.clear()
         self._awake.clear()
@@ -374,6 +392,23 @@ def has_lost_entries(directory: Transaction) -> bool:
     return bool(directory.some("where record ->> 'kind' = 'note' limit 1"))
 
 
+def _read_seals(directory: Transaction, after: int, until: int) -> dict[int, str]:
+    """Return the last end of each chain that was sealed after an entry of the directory, up to another."""
+    sealed = dict[int, str]()
+    while rows := directory.all(_SEALS, after, until):
+        for seq, body, hash_, before in rows:
+            if before is None or link(bytes(before), body) != bytes(hash_):
+                raise LedgerDamagedError("is not what was written: it does not hang on the entry before it", seq=seq)
+            sealed |= {int(chain): end for chain, end in parse(body)["heads"].items()}
+        after = rows[-1][0]
+    return sealed
+
+
+def _receipt_at(directory: Transaction, seq: int) -> Receipt:
+    hash_ = directory.hash_of(seq) or b""
+    return Receipt(ledger=directory.ledger, seq=seq, hash=hash_.hex())
+
+
 def name_of(ledger: str, founding: Record) -> str:
     """Return the name of a chain in receipts: one that has moved here keeps the name that it had where it began."""
     return str(founding.get("chain") or chain_name(ledger, founding["seq"]))
@@ -382,11 +417,12 @@ def name_of(ledger: str, founding: Record) -> str:
 def _founding_of(directory: Transaction, name: str) -> Record | None:
     """Return the entry that founded the chain of this name, if there is one."""
     ledger, _, number = name.partition("/")
-    if ledger == directory.ledger and number.isdecimal() and 0 < int(number) <= directory.last:
-        found = directory.must(int(number))
-    elif not (found := next(iter(directory.some(_CAME, name)), None)):
-        return None
-    record = directory.must(found.seq).record
+    if ledger == directory.ledger and number.isdecimal() and int(number) <= directory.last:
+        seq = int(number)
+    else:
+        came = next(iter(directory.some(_CAME, name)), None)
+        seq = 0 if came is None else came.seq
+    record = directory.must(seq).record if seq else {}
     return record if "founds" in record and name_of(directory.ledger, record) == name else None
 
 
