@@ -12,19 +12,20 @@ misses one that was left out. Whoever keeps its receipt can tell later that none
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from hashlib import sha256
 from itertools import zip_longest
 from threading import Lock, RLock
 from typing import Final, NamedTuple
 
 from lapwing.ledger.chain import Chain, require_head
-from lapwing.ledger.checkpoint import CheckpointFile
+from lapwing.ledger.checkpoint import CheckpointFile, SealedEnd
 from lapwing.ledger.database import Database
-from lapwing.ledger.entries import Receipt, Record, chain_name, compare, genesis
+from lapwing.ledger.entries import Receipt, Record, chain_name, compare, genesis, link
 from lapwing.ledger.store import Store
 from lapwing.ledger.transaction import Clock, Transaction
-from lapwing.vocabulary.codec import FORMAT
-from lapwing.vocabulary.errors import LedgerDamagedError, LedgerRolledBackError, ParameterError
+from lapwing.vocabulary.codec import FORMAT, parse
+from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
 from lapwing.vocabulary.lifetime import closing_on_failure
 
 _MOST_OPEN: Final = 16
@@ -32,22 +33,29 @@ _MOST_OPEN: Final = 16
 _FOUNDED: Final = """select record ->> 'founds', entries.seq, record ->> 'chain', chains.name, chains.seq
     from entries left join chains on chains.chain = entries.seq where record ->> 'founds' is not null"""
 _CHAINS: Final = "select count(*) from chains where chain > 0"
+_NUMBERS: Final = "select seq from entries where record ->> 'founds' is not null"
+_ROWS: Final = "select chain from chains where chain > 0"
 _SOME: Final = """select record ->> 'founds' from entries left join chains on chains.chain = entries.seq
     where record ->> 'founds' is not null and coalesce(chains.seq, 1) > 0 limit 2"""
 _SOME_FOUNDED: Final = "select seq from entries where record ->> 'founds' is not null limit 2"
 _ENDS: Final = "select chain, seq, hash from chains where chain > 0 order by chain"
+_END: Final = "select chain, seq, hash from chains where chain = ?"
 _SIZE: Final = "select coalesce(sum(seq), 0) from chains where chain > 0"
 _LAST: Final = """select record ->> 'founds', entries.seq, chains.seq, chains.hash
     from entries join chains on chains.chain = entries.seq where record ->> 'founds' is not null and chains.seq > 0"""
 _DECIDED: Final = """select chain, max(seq) from all_entries
     where record ->> 'policy' is not null and chain in ({}) group by chain"""
-_MOST_NAMED: Final = 1000
-_HOW_LONG: Final = "select seq from chains where chain = ?"
-_SEALS: Final = "where record ->> 'kind' in ('heads', 'note') and seq > ? and seq <= ? order by seq"
+_SEALS: Final = """select seq, body, hash, (select hash from entries as before where before.seq = entries.seq - 1)
+    from entries where record ->> 'kind' = 'heads' and seq > ? and seq <= ? order by seq limit 1000"""
+_CAME: Final = "where record ->> 'founds' is not null and record ->> 'chain' = ? limit 1"
 _ARRIVED: Final = "select seq, record ->> 'since' from entries where record ->> 'since' is not null"
-_HASH_AT: Final = """select name, seq, (
-        select hash from all_entries where all_entries.chain = chains.chain and all_entries.seq = ?)
-    from chains where chain = ?"""
+_LAST_SEAL: Final = "where record ->> 'kind' = 'heads' order by seq desc limit 1"
+_AT_ONCE: Final = 2000
+"""Chains of one statement."""
+_HASHES_AT: Final = """with said(chain, seq) as (values {})
+    select said.chain, chains.name, chains.seq, (
+        select hash from all_entries where all_entries.chain = said.chain and all_entries.seq = said.seq)
+    from said left join chains on chains.chain = said.chain order by said.chain"""
 _MADE: Final = "insert into chains (chain, name, version, seq, hash) values (?, ?, ?, 0, ?)"
 
 
@@ -70,6 +78,28 @@ class ChainEnd(NamedTuple):
     hash: bytes
 
 
+class Seal(NamedTuple):
+    """What the next seal says: the heads that are others than were sealed before, by the ends of all chains."""
+
+    heads: Mapping[int, str]
+    ends: Mapping[int, str]
+
+    @classmethod
+    def of(cls, transaction: Transaction, sealed: Mapping[int, str]) -> "Seal":
+        """Return what is to be sealed by the rows of all chains, which are not believed: it can never be mended."""
+        ends = {int(chain): leaf(seq, hash_) for chain, seq, hash_ in transaction.all(_ENDS)}
+        heads = {chain: end for chain, end in ends.items() if end != sealed.get(chain, leaf(0))}
+        if heads or sealed.keys() - ends.keys():
+            _founded(transaction)
+            _require_entries(transaction, heads)
+        return cls(heads, ends)
+
+    def write(self, transaction: Transaction) -> None:
+        """Write the seal into the directory."""
+        heads = {str(chain): end for chain, end in self.heads.items()}
+        transaction.append("heads", heads=heads, root=merkle_root(self.ends).hex())
+
+
 class Chains:
     """The open chains of one ledger, each opened and checked when it is asked for the first time.
 
@@ -89,7 +119,9 @@ class Chains:
         self.directory = Chain(Store(database, clock), checkpoints)
         self._chains, self._only, self._looked_at = dict[str, Chain](), "", -1
         self._awake, self._rested = dict[str, Chain](), 0  # those that have connections, and how many were put to rest
-        self._sealed, self._sealed_since_loss, self._sealed_at = dict[int, str](), dict[int, str](), 0
+        # The last end of each chain that entries of the directory have sealed: those after a number, up to an entry.
+        self._sealed, self._sealed_after = dict[int, str](), 0
+        self._sealed_at: Receipt | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -158,8 +190,8 @@ class Chains:
         """Return the last entries of these chains that decided something: as they are found, and not checked."""
         found: dict[int, int] = {}
         with self.directory.store.reading() as transaction:
-            for first in range(0, len(numbers), _MOST_NAMED):
-                some = numbers[first : first + _MOST_NAMED]
+            for first in range(0, len(numbers), _AT_ONCE):
+                some = numbers[first : first + _AT_ONCE]
                 found.update(transaction.all(_DECIDED.format(", ".join("?" * len(some))), *some))
         return found
 
@@ -169,10 +201,10 @@ class Chains:
             return True
         with self.directory.store.reading() as transaction:
             founding, ledger = transaction.founding(population), transaction.ledger
-            row = None if founding is None else transaction.one(_HOW_LONG, founding["seq"])
-        if founding is not None and (row is None or not row[0]):  # its head shows whether it ever had entries
+            row = None if founding is None else transaction.one(_END, founding["seq"])
+        if founding is not None and (row is None or not row[1]):  # its head shows whether it ever had entries
             self._chain(founding["seq"], name_of(ledger, founding)).close()
-        return row is not None and bool(row[0])
+        return row is not None and bool(row[1])
 
     def store(self, population: str) -> Store:
         """Return where the entries of a population are."""
@@ -225,9 +257,11 @@ class Chains:
         require_head(chain.store.database)
         with closing_on_failure(chain):
             chain.check()
-            sealed = None if self._accepts_loss else self._last_sealed(number)
-            if sealed is not None and sealed != leaf(0):
-                chain.require(sealed_end(name, sealed))
+            if not self._accepts_loss:
+                sealed = self._last_sealed(number, chain.sealed)
+                if sealed.end not in {"", leaf(0)}:
+                    chain.require(sealed_end(name, sealed.end))
+                chain.keep_sealed(sealed)
         return chain
 
     def unchecked(self, number: int, name: str) -> Chain:
@@ -273,34 +307,69 @@ class Chains:
             raise ParameterError("chain", number, reason="is no chain of this ledger", remedy="look at its receipts")
         return str(founding["founds"])
 
-    def seal(self) -> Receipt:
+    def seal(self, *, unless_within: float = 0) -> Receipt:
         """Write down the heads of all chains that have grown, and a root over all; return the receipt to keep.
 
-        A chain that is older than it was when it was sealed the last time is refused.
+        A chain that is older than it was when it was sealed the last time is refused. Where nothing has grown, or any
+        host has sealed within the last `unless_within` seconds, nothing is written. All is looked at before the
+        writing begins, so that nobody who charges waits for it.
         """
+        with self._founding:
+            with self.directory.store.reading() as transaction:
+                end, due = transaction.receipt, self._due(transaction, unless_within)
+            if due is None:
+                return end
+            with self.directory.store.writing("seal") as transaction:
+                if transaction.receipt != end:  # another host has sealed meanwhile, or founded a population
+                    due = self._due(transaction, unless_within)
+                if due is not None:
+                    due.write(transaction)
+                return transaction.receipt
+
+    def _due(self, transaction: Transaction, unless_within: float) -> "Seal | None":
+        """Return what is to be sealed now; `None` if nothing is."""
+        if unless_within > 0 and (last := next(iter(transaction.some(_LAST_SEAL)), None)) is not None:
+            age = (self._clock() - datetime.fromisoformat(last.record["at"])).total_seconds()
+            if 0 <= age < unless_within:  # the clock of another host may be ahead
+                return None
+        sealed = self._sealed_until(transaction, transaction.last)
+        due = Seal.of(transaction, sealed)
+        if lost := {chain: end for chain, end in sealed.items() if chain in due.heads or chain not in due.ends}:
+            _require_sealed(transaction, lost)
+        return due if due.heads else None
+
+    def seal_one(self, population: str) -> Receipt:
+        """Write down the head of one chain, whatever has become of the others; return the receipt of the directory."""
         with self._founding, self.directory.store.writing("seal") as transaction:
+            founding = transaction.founding(population)
+            number = 0 if founding is None else int(founding["seq"])
             sealed = self._sealed_until(transaction, transaction.last)
-            _require_sealed(transaction, sealed)
-            _seal(transaction, sealed)
+            heads = {chain: leaf(seq, hash_) for chain, seq, hash_ in transaction.all(_END, number)}
+            _require_sealed(transaction, {number: sealed[number]} if number in sealed else {})
+            _require_entries(transaction, heads)
+            if heads and heads != {number: sealed.get(number, leaf(0))}:
+                Seal(heads, dict.fromkeys(_numbers(transaction), leaf(0)) | sealed | heads).write(transaction)
             return transaction.receipt
 
     def note_loss(self, note: Callable[[Transaction], None]) -> Receipt:
-        """Note a loss in the directory, and seal the ends that there are where some were sealed that are gone."""
+        """Note a loss in the directory, and seal the ends that there are: they take the place of all sealed before.
+
+        Every chain that has entries has just got a note, so that none of them goes back behind it unnoticed.
+        """
         with self._founding, self.directory.store.writing("rollback") as transaction:
             sealed = self._sealed_until(transaction, transaction.last)
             note(transaction)
-            try:
-                _require_sealed(transaction, sealed)
-            except LedgerRolledBackError:
-                _seal(transaction, sealed)
+            if (due := Seal.of(transaction, sealed)).heads:
+                due.write(transaction)
             return transaction.receipt
 
     def require(self, receipt: Receipt) -> None:
         """Refuse to go on if the chain of a receipt is older than it, or any chain is older than when it was sealed."""
-        for population, one in self.founded().items():
-            if one.name == receipt.ledger:
-                self.of(population).require(receipt)
-                return
+        with self.directory.store.reading() as transaction:
+            founding = _founding_of(transaction, receipt.ledger)
+        if founding is not None:  # the others are not looked at, and may be damaged
+            self.of(founding["founds"]).require(receipt)
+            return
         self.directory.require(receipt)
         with self._founding, self.directory.store.reading() as transaction:
             _require_sealed(transaction, self._sealed_until(transaction, receipt.seq))
@@ -315,25 +384,33 @@ class Chains:
     def _sealed_until(self, transaction: Transaction, until: int) -> dict[int, str]:
         """Return the heads that were sealed up to an entry of the directory."""
         with self._sealing:
-            self._read_seals(transaction, until)
+            if self._sealed_at is not None and until < self._sealed_at.seq:
+                return _read_seals(transaction, 0, until)
+            self._read_on(transaction, 0, until)
             return dict(self._sealed)
 
-    def _last_sealed(self, number: int) -> str | None:
-        """Return the last head of a chain that was sealed since entries were lost, if any ever were."""
-        with self.directory.store.reading() as transaction, self._sealing:
-            self._read_seals(transaction, transaction.last)
-            return self._sealed_since_loss.get(number)
+    def _last_sealed(self, number: int, known: SealedEnd | None) -> SealedEnd:
+        """Return the last head of a chain that was sealed, if any ever was; it goes on from what a checkpoint knew.
 
-    def _read_seals(self, transaction: Transaction, until: int) -> None:
-        """Know the heads that were sealed up to an entry of the directory; each entry of it is read once."""
-        if until < self._sealed_at:
-            self._sealed, self._sealed_since_loss, self._sealed_at = {}, {}, 0
-        for entry in transaction.some(_SEALS, self._sealed_at, until) if until > self._sealed_at else ():
-            said = transaction.must(entry.seq).record
-            ends = {int(chain): end for chain, end in said.get("heads", {}).items()}
-            self._sealed |= ends
-            self._sealed_since_loss = ends if said["kind"] == "note" else self._sealed_since_loss | ends
-        self._sealed_at = until
+        That is believed if the directory still has the entry up to which it was read.
+        """
+        with self.directory.store.reading() as transaction, self._sealing:
+            before = None if known is None else transaction.hash_of(known.until.seq)
+            if known is None or before is None or before.hex() != known.until.hash:
+                known = SealedEnd(Receipt(ledger=transaction.ledger, seq=0, hash=genesis(transaction.ledger).hex()), "")
+            self._read_on(transaction, known.until.seq, transaction.last)
+            return SealedEnd(transaction.receipt, self._sealed.get(number, known.end))
+
+    def _read_on(self, transaction: Transaction, after: int, until: int) -> None:
+        """Know the heads that were sealed after an entry of the directory, up to another; each is read once."""
+        if self._sealed_at is None:
+            self._sealed_after, self._sealed_at = after, _receipt_at(transaction, after)
+        if after < self._sealed_after:
+            self._sealed = _read_seals(transaction, after, self._sealed_after) | self._sealed
+            self._sealed_after = after
+        if until > self._sealed_at.seq:
+            self._sealed |= _read_seals(transaction, self._sealed_at.seq, until)
+            self._sealed_at = _receipt_at(transaction, until)
 
     def __iter__(self) -> Iterator[tuple[str, Chain]]:
         """Yield all populations with their chains."""
@@ -342,6 +419,9 @@ class Chains:
     def close(self) -> None:
         """Close all chains."""
         for chain in [*self._chains.values(), self.directory]:
+            if chain.sealed is not None and self._sealed_at is not None:  # what was sealed since it was opened is known
+                end = self._sealed.get(chain.store.database.number, chain.sealed.end)
+                chain.sealed = max(chain.sealed, SealedEnd(self._sealed_at, end), key=lambda one: one.until.seq)
             chain.close()
         self._chains.clear()
         self._awake.clear()
@@ -353,16 +433,21 @@ def has_lost_entries(directory: Transaction) -> bool:
     return bool(directory.some("where record ->> 'kind' = 'note' limit 1"))
 
 
-def _seal(transaction: Transaction, sealed: Mapping[int, str]) -> None:
-    """Write down the heads of all chains that have others than were sealed, and a root over all."""
-    ends = {int(chain): leaf(seq, hash_) for chain, seq, hash_ in transaction.all(_ENDS)}
-    others = {chain: end for chain, end in ends.items() if end != sealed.get(chain, leaf(0))}
-    _founded(transaction)  # what is sealed can never be mended, so the rows are not believed
-    for chain, end in others.items():
-        _require_entry(transaction, chain, end)
-    if others:
-        heads = {str(chain): end for chain, end in others.items()}
-        transaction.append("heads", heads=heads, root=merkle_root(ends).hex())
+def _read_seals(directory: Transaction, after: int, until: int) -> dict[int, str]:
+    """Return the last end of each chain that was sealed after an entry of the directory, up to another."""
+    sealed = dict[int, str]()
+    while rows := directory.all(_SEALS, after, until):
+        for seq, body, hash_, before in rows:
+            if before is None or link(bytes(before), body) != bytes(hash_):
+                raise LedgerDamagedError("is not what was written: it does not hang on the entry before it", seq=seq)
+            sealed |= {int(chain): end for chain, end in parse(body)["heads"].items()}
+        after = rows[-1][0]
+    return sealed
+
+
+def _receipt_at(directory: Transaction, seq: int) -> Receipt:
+    hash_ = directory.hash_of(seq) or b""
+    return Receipt(ledger=directory.ledger, seq=seq, hash=hash_.hex())
 
 
 def name_of(ledger: str, founding: Record) -> str:
@@ -370,10 +455,16 @@ def name_of(ledger: str, founding: Record) -> str:
     return str(founding.get("chain") or chain_name(ledger, founding["seq"]))
 
 
-def sealed_by(names: Mapping[int, str], record: Record) -> list[Receipt]:
-    """Return the heads that an entry of the directory has sealed, by the names of all chains."""
-    ends = record.get("heads", {}).items()
-    return [sealed_end(names.get(int(chain), ""), end) for chain, end in ends if end != leaf(0)]
+def _founding_of(directory: Transaction, name: str) -> Record | None:
+    """Return the entry that founded the chain of this name, if there is one."""
+    ledger, _, number = name.partition("/")
+    if ledger == directory.ledger and number.isdecimal() and int(number) <= directory.last:
+        seq = int(number)
+    else:
+        came = next(iter(directory.some(_CAME, name)), None)
+        seq = 0 if came is None else came.seq
+    record = directory.must(seq).record if seq else {}
+    return record if "founds" in record and name_of(directory.ledger, record) == name else None
 
 
 def _founded(directory: Transaction) -> dict[str, Founded]:
@@ -390,25 +481,39 @@ def _founded(directory: Transaction) -> dict[str, Founded]:
     return founded
 
 
+def _numbers(directory: Transaction) -> set[int]:
+    """Return the numbers of all chains that were founded; where their rows say something else, by all entries."""
+    numbers = {int(number) for (number,) in directory.all(_NUMBERS)}
+    if numbers != {int(number) for (number,) in directory.all(_ROWS)}:
+        return {entry.seq for entry in directory.entries() if entry.record["kind"] == "founding"}
+    return numbers
+
+
 def _require_sealed(transaction: Transaction, sealed: Mapping[int, str]) -> None:
     """Refuse a ledger in which a chain is older than it was sealed, or has another past."""
-    for chain, end in sealed.items():
-        if end == leaf(0):  # all of it was lost, and that was accepted
-            continue
-        seq = int(end.partition(":")[0])
-        name, last, found = transaction.one(_HASH_AT, seq, chain) or (chain_name(transaction.ledger, chain), 0, 0)
-        promised = sealed_end(name, end)
-        compare(promised, ledger=name, last=last, found=bytes(found) if found else None)
+    for chain, name, last, found in _hashes_at(transaction, sealed):
+        called = name or chain_name(transaction.ledger, chain)
+        promised = sealed_end(called, sealed[chain])
+        is_there = (last or 0) >= promised.seq  # a row that says less is believed: nobody reads what comes after it
+        compare(promised, ledger=called, last=last or 0, found=found if is_there else None)
 
 
-def _require_entry(transaction: Transaction, chain: int, end: str) -> None:
-    """Refuse the end that the row of a chain says, where it is none of its entries."""
-    if end == leaf(0):
-        return
-    said = sealed_end("", end)
-    name, _, found = transaction.one(_HASH_AT, said.seq, chain) or ("", 0, None)
-    if found is None or bytes(found).hex() != said.hash:
-        raise LedgerDamagedError(f"chain {name} does not end with entry {said.seq}, as its row says")
+def _require_entries(transaction: Transaction, ends: Mapping[int, str]) -> None:
+    """Refuse the ends that the rows of chains say, where one is none of its entries."""
+    for chain, name, last, found in _hashes_at(transaction, ends):
+        if found is None or found.hex() != sealed_end("", ends[chain]).hash:
+            raise LedgerDamagedError(f"chain {name} does not end with entry {last}, as its row says")
+
+
+def _hashes_at(
+    transaction: Transaction, ends: Mapping[int, str]
+) -> Iterator[tuple[int, str | None, int | None, bytes | None]]:
+    """Yield chains with their names, their last entries and the hashes of their entries at these ends, if any."""
+    places = [(int(chain), sealed_end("", end).seq) for chain, end in ends.items() if end != leaf(0)]  # 0: all is lost
+    for begin in range(0, len(places), _AT_ONCE):
+        said = ", ".join(f"({chain}, {seq})" for chain, seq in places[begin : begin + _AT_ONCE])
+        for chain, name, last, found in transaction.all(_HASHES_AT.format(said)):
+            yield int(chain), name, last, bytes(found) if found else None
 
 
 def sealed_end(name: str, end: str) -> Receipt:

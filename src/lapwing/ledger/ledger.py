@@ -378,9 +378,13 @@ class Ledger:
         """Return this ledger, open at the population whose chain has this number."""
         return self.of(self.chains.population_of(number))
 
-    def seal(self) -> Receipt:
-        """Return a receipt that covers all chains as they are now: keep it elsewhere, and none can be rolled back."""
-        return self.chains.seal()
+    def seal(self, *, unless_within: float = 0) -> Receipt:
+        """Return a receipt that covers all chains as they are now: keep it elsewhere, and none can be rolled back.
+
+        With `unless_within`, that of the last seal is enough if any host has written it within so many seconds: so
+        several hosts that seal every minute do it once.
+        """
+        return self.chains.seal(unless_within=unless_within)
 
     def close(self) -> None:
         """Close files and connections."""
