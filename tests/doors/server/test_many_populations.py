@@ -1,6 +1,9 @@
 """A server of many populations: a look is as many statements for all as for one, and damage of one stops no other."""
 
+import json
 import sqlite3
+import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -13,9 +16,10 @@ from doors.server.doors import Door, add_people, code_of, count, serving
 from doors.server.test_race import url_of
 from lapwing.doors.server.decision_watch import DecisionWatch
 from lapwing.doors.server.server_state import ServerState
+from lapwing.ledger.chains import Chains
 from lapwing.ledger.entries import genesis
 from lapwing.noise.randomness import fresh_name
-from lapwing.vocabulary.errors import LedgerDamagedError, LedgerRolledBackError
+from lapwing.vocabulary.errors import LedgerDamagedError, LedgerRolledBackError, LedgerUnwritableError
 
 SETTINGS = """
 [populations.{name}]
@@ -245,3 +249,54 @@ def test_what_goes_on_failing_is_logged_once(folder) -> None:
         while reasons:
             state.attempt(work)
     assert [line.split(": ")[-1] for line in logged(folder)] == ["one", "another", "another"]
+
+
+def seals(folder: Path) -> list[str]:
+    with closing(sqlite3.connect(folder / "ledger.db")) as database:
+        found = database.execute("select body from all_entries where chain = 0 and record ->> 'kind' = 'heads'")
+        return [body for (body,) in found]
+
+
+@pytest.mark.one_budget("a seal has no amounts in it")
+def test_what_has_grown_is_sealed_once_over_all_who_serve(folder, monkeypatch) -> None:
+    with lw.open_workspace(folder) as here, lw.open_workspace(folder) as there:
+        states = [ServerState(here), ServerState(there)]
+        there.ledger.seal()
+        before = seals(folder)
+        here.session("north", analyst="ana").ask(lw.count("patient"), epsilon="0.1")
+        for state in states:
+            state.seal()
+        assert seals(folder) == before, "the other one has sealed within the last minute"
+        monkeypatch.setattr("lapwing.doors.server.server_state.SEALING", 0)
+        for state in states * 2:
+            state.seal()
+        (new,) = seals(folder)[len(before) :]
+        assert set(json.loads(new)["heads"]) == {"1"}
+
+
+@pytest.mark.one_budget("a seal has no amounts in it")
+def test_a_server_seals_now_and_then_and_goes_on_where_that_fails(folder, monkeypatch) -> None:
+    for module in ("application", "server_state"):
+        monkeypatch.setattr(f"lapwing.doors.server.{module}.SEALING", 1)
+    before, seal = len(seals(folder)), Chains.seal
+    with serving(folder) as door:
+
+        def fail(*_: object, **__: object) -> None:
+            raise LedgerUnwritableError("the disk is full")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Chains, "seal", fail)
+            assert ask(door, "north", "age > 40").status_code == 200
+            wait_until(lambda: logged(folder))
+            time.sleep(1.5)  # it fails again meanwhile, and is logged once
+            assert [line.split(": ")[-1] for line in logged(folder)] == ["the disk is full"]
+            assert ask(door, "north", "age > 41").status_code == 200
+        assert Chains.seal is seal
+        wait_until(lambda: len(seals(folder)) > before)
+
+
+def wait_until(there: Callable[[], object]) -> None:
+    end = time.monotonic() + 20
+    while not there():
+        assert time.monotonic() < end
+        time.sleep(0.02)

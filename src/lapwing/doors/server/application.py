@@ -36,7 +36,7 @@ from lapwing.doors.server.problems import AFTER_DATA, NOT_THERE, problem_bytes
 from lapwing.doors.server.rates import AtOnce, Limits
 from lapwing.doors.server.roles import Right
 from lapwing.doors.server.saved_questions import SavedQuestions
-from lapwing.doors.server.server_state import ServerState
+from lapwing.doors.server.server_state import SEALING, ServerState
 from lapwing.doors.server.shared_places import SharedPlaces
 from lapwing.doors.server.shared_rates import rate_limits
 from lapwing.doors.server.sign_in_provider import Provider
@@ -46,8 +46,6 @@ from lapwing.workspace.workspace import Workspace
 
 RECOVERY = 30
 """Seconds between two recoveries of what dead processes left behind; the first is at the start."""
-SEALING = 60
-"""Seconds between two seals of the directory, where anything has grown."""
 PATIENCE = 10.0
 """Grace period in seconds for questions under way, when the server is stopped."""
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})

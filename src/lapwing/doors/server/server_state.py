@@ -19,7 +19,6 @@ from lapwing.doors.server.lru_cache import LruCache
 from lapwing.doors.server.people import Person
 from lapwing.doors.server.problems import ProblemError
 from lapwing.doors.server.roles import Role
-from lapwing.ledger.chains import ChainEnd
 from lapwing.ledger.ledger import Ledger
 from lapwing.session import Session
 from lapwing.streams import QuestionStream
@@ -36,6 +35,8 @@ _MOST_READ: Final = 4 * 1024 * 1024
 """Bytes of the bodies whose questions are kept: a question takes thirty times as many."""
 _MOST_SYNTHETIC: Final = 16
 """Synthetic tables, and explorers, whose models are kept: one may have millions of rows."""
+SEALING: Final = 60
+"""Seconds between two seals of the directory, where anything has grown; over all hosts together."""
 _PATIENCE: Final = 10.0
 """Seconds until settings that did not agree are compared again, if neither they nor any decision changed meanwhile."""
 _ADMITTED: Final = frozenset({Role.GUEST, Role.ANALYST})
@@ -77,7 +78,6 @@ class ServerState:
         self._lock = threading.Lock()
         self._decisions, self._logged = DecisionWatch(workspace.ledger), dict[str, str]()
         self._settings = self._stamp()
-        self._sealed = dict[str, ChainEnd]()  # the ends when this process sealed them
         self._refused: tuple[object, float] | None = None  # the stamp that did not agree, and when to try it again
 
     @property
@@ -185,11 +185,8 @@ class ServerState:
         return found
 
     def seal(self) -> None:
-        """Seal the directory, if any population has grown since it was sealed."""
-        ends = self.ledger.ends()
-        if ends != self._sealed:
-            self.ledger.seal()
-            self._sealed = ends
+        """Seal the directory, if any population has grown, and no host has sealed it within the last minute."""
+        self.ledger.seal(unless_within=SEALING)
 
     def attempt(self, work: Callable[[], object]) -> None:
         """Do what has to be done now and then; a failure is logged, but not again while it stays the same."""
