@@ -216,7 +216,7 @@ def test_a_look_and_a_recovery_are_as_many_statements_for_twelve_populations_as_
     assert counts[3, "recover"] == counts[12, "recover"] <= 4, counts
 
 
-@pytest.mark.one_budget("no account is looked at")
+@pytest.mark.one_budget("no account of a population is read")
 def test_whether_a_population_is_there_is_asked_without_the_others(folder) -> None:
     with lw.open_workspace(folder) as workspace:
         ledger = workspace.ledger
@@ -237,7 +237,7 @@ def test_whether_a_population_is_there_is_asked_without_the_others(folder) -> No
         workspace.ledger.has(BROKEN)
 
 
-@pytest.mark.one_budget("nothing is charged")
+@pytest.mark.one_budget("nothing is charged, and no account is read")
 def test_what_goes_on_failing_is_logged_once(folder) -> None:
     with lw.open_workspace(folder) as workspace:
         state, reasons = ServerState(workspace), ["one", "one", "another", None, "another"]
