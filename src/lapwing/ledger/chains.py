@@ -11,7 +11,7 @@ misses one that was left out. Whoever keeps its receipt can tell later that none
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from hashlib import sha256
 from itertools import zip_longest
@@ -25,7 +25,7 @@ from lapwing.ledger.entries import Receipt, Record, chain_name, compare, genesis
 from lapwing.ledger.store import Store
 from lapwing.ledger.transaction import Clock, Transaction
 from lapwing.vocabulary.codec import FORMAT, parse
-from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
+from lapwing.vocabulary.errors import LedgerDamagedError, LedgerInDoubtError, LedgerUnwritableError, ParameterError
 from lapwing.vocabulary.lifetime import closing_on_failure
 
 _MOST_OPEN: Final = 16
@@ -230,7 +230,10 @@ class Chains:
 
     @contextmanager
     def found(self, population: str) -> Iterator[Chain]:
-        """Give the chain of a population that is to be created: a new one, unless it was founded before."""
+        """Give the chain of a population that is to be created: a new one, unless it was founded before.
+
+        Its first end is sealed, so that one which was put back to nothing, with its head, is not taken for a new one.
+        """
         with self._founding:
             with self.directory.store.writing("found") as transaction:
                 founding = transaction.founding(population)
@@ -244,6 +247,8 @@ class Chains:
                     transaction.append("note", by="custodian", remark="the ledger lost entries before this chain began")
         try:
             yield chain
+            with suppress(LedgerUnwritableError, LedgerInDoubtError):  # it was created, and the next seal has its end
+                self.seal_one(population)
         finally:
             if chain.length and self._chains.get(population, chain) is chain:
                 self._keep(population, chain)
