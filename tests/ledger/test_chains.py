@@ -575,6 +575,34 @@ class TestNoneGoesBack:
         with Place.in_file(file).open() as ledger:
             verify(ledger, [ledger.seal()])
 
+    @pytest.mark.parametrize("which", NAMES[1:])
+    def test_what_is_wrong_is_named_by_its_chain_and_its_population(self, file, which) -> None:
+        number = NUMBERS[which]
+        called = rf"chain 2f1c/{number} \(population '{which}'\)"
+        with Place.in_file(file).open() as ledger:
+            ledger.seal()
+        kept = backed_up(file)
+        roll_back(file, number, 2)
+        with Place.in_file(file).open() as ledger:
+            for act in (ledger.seal, lambda: ledger.account(which)):
+                with pytest.raises(LedgerRolledBackError, match=rf"\(entry 4; {called} ends at entry 2\)"):
+                    act()
+        put_back(file, kept, heads=True)
+        SqliteDatabase(file).chain(number).head.path.unlink()
+        with Place.in_file(file).open() as ledger, pytest.raises(LedgerDamagedError, match=f"^{called}: .* is missing"):
+            ledger.account(which)
+        put_back(file, kept, heads=True)
+        with closing(raw(file, chain=number)) as database, database:
+            database.execute("drop trigger entries_are_never_changed")
+            database.execute("update entries set body = replace(body, '\"kind\":', '\"sort\":') where seq = 2")
+        with Place.in_file(file).open() as ledger:
+            for cores in (1, 2):
+                with pytest.raises(LedgerDamagedError, match=f"^entry 2 of {called} is not what was written") as wrong:
+                    verify(ledger, cores=cores)
+                assert (wrong.value.seq, wrong.value.chain) == (2, called.replace("\\", ""))
+        with pytest.raises(LedgerDamagedError, match=f"^entry 2 of {called} is not what was written"):
+            accept_rollback(file)
+
     def test_a_row_that_says_less_than_was_sealed_is_never_sealed(self, file) -> None:
         with Place.in_file(file).open() as ledger:
             ledger.seal()

@@ -25,7 +25,13 @@ from lapwing.ledger.entries import Receipt, Record, chain_name, compare, genesis
 from lapwing.ledger.store import Store
 from lapwing.ledger.transaction import Clock, Transaction
 from lapwing.vocabulary.codec import FORMAT, parse
-from lapwing.vocabulary.errors import LedgerDamagedError, LedgerInDoubtError, LedgerUnwritableError, ParameterError
+from lapwing.vocabulary.errors import (
+    LedgerDamagedError,
+    LedgerInDoubtError,
+    LedgerRolledBackError,
+    LedgerUnwritableError,
+    ParameterError,
+)
 from lapwing.vocabulary.lifetime import closing_on_failure
 
 _MOST_OPEN: Final = 16
@@ -104,7 +110,7 @@ class Chains:
     ) -> None:
         self.database, self._clock, self._checkpoints = database, clock, checkpoints
         self._accepts_loss = accepts_loss
-        self.directory = Chain(Store(database, clock), checkpoints)
+        self.directory = Chain(Store(database, clock, called="the directory"), checkpoints)
         self._chains, self._only, self._looked_at = dict[str, Chain](), "", -1
         self._awake, self._rested = dict[str, Chain](), 0  # those that have connections, and how many were put to rest
         # The last end of each chain that entries of the directory have sealed: those after a number, up to an entry.
@@ -138,7 +144,7 @@ class Chains:
             if population in begun and not one.last:
                 raise LedgerDamagedError(f"the chain of population {population!r} is not found any more")
             if not one.last:  # whoever founded it died before it was made; or it was rolled back, which its head shows
-                self._chain(one.number, one.name).close()
+                self._chain(one.number, one.name, population).close()
         return founded
 
     def only(self) -> str:
@@ -199,7 +205,7 @@ class Chains:
     def _opened(self, population: str) -> Chain:
         with self.directory.store.reading() as transaction:
             founding, ledger = transaction.founding(population), transaction.ledger
-        chain = None if founding is None else self._chain(founding["seq"], name_of(ledger, founding))
+        chain = None if founding is None else self._chain(founding["seq"], name_of(ledger, founding), population)
         if chain is None or not chain.length:
             if chain is not None:
                 chain.close()
@@ -210,11 +216,11 @@ class Chains:
                 chain.require(Receipt.parse(founding["since"]))
         return chain
 
-    def _chain(self, number: int, name: str) -> Chain:
+    def _chain(self, number: int, name: str, population: str) -> Chain:
         """Return a chain, after it was checked."""
-        chain = self.unchecked(number, name)
-        require_head(chain.store.database)
-        with closing_on_failure(chain):
+        chain = self.unchecked(number, name, population)
+        with closing_on_failure(chain), _naming(name, population):
+            require_head(chain.store.database)
             chain.check()
             if not self._accepts_loss:
                 sealed = self._last_sealed(number, chain.sealed)
@@ -223,9 +229,10 @@ class Chains:
                 chain.keep_sealed(sealed)
         return chain
 
-    def unchecked(self, number: int, name: str) -> Chain:
+    def unchecked(self, number: int, name: str, population: str) -> Chain:
         """Return a chain, as it is."""
-        store = Store(self.database.chain(number), self._clock, above=self.directory.store, name=name)
+        called = _called(name, population)
+        store = Store(self.database.chain(number), self._clock, above=self.directory.store, name=name, called=called)
         return Chain(store, self._checkpoints and self._checkpoints.chain(number))
 
     @contextmanager
@@ -241,7 +248,7 @@ class Chains:
                     founding = transaction.append("founding", founds=population).record
                     self.make(transaction, founding)
                 has_lost, ledger = has_lost_entries(transaction), transaction.ledger
-            chain = self._chains.get(population) or self._chain(founding["seq"], name_of(ledger, founding))
+            chain = self._chains.get(population) or self._chain(founding["seq"], name_of(ledger, founding), population)
             if has_lost and not chain.length:
                 with chain.store.writing("rollback") as transaction:
                     transaction.append("note", by="custodian", remark="the ledger lost entries before this chain began")
@@ -392,6 +399,26 @@ class Chains:
         self.directory.store.gate.close()
 
 
+def _population_of(directory: Transaction, number: int) -> str:
+    entry = directory.entry(number)
+    return "" if entry is None else str(entry.record.get("founds", ""))
+
+
+def _called(name: str, population: str) -> str:
+    """Return what people call a chain."""
+    return f"chain {name} (population {population!r})"
+
+
+@contextmanager
+def _naming(name: str, population: str) -> Iterator[None]:
+    """Let whatever is wrong with a chain name it."""
+    try:
+        yield
+    except (LedgerDamagedError, LedgerRolledBackError) as error:
+        error.name(_called(name, population))
+        raise
+
+
 def has_lost_entries(directory: Transaction) -> bool:
     """Return whether the directory notes that entries were lost."""
     return bool(directory.some("where record ->> 'kind' = 'note' limit 1"))
@@ -456,17 +483,22 @@ def _numbers(directory: Transaction) -> set[int]:
 def _require_sealed(transaction: Transaction, sealed: Mapping[int, str]) -> None:
     """Refuse a ledger in which a chain is older than it was sealed, or has another past."""
     for chain, name, last, found in _hashes_at(transaction, sealed):
-        called = name or chain_name(transaction.ledger, chain)
-        promised = sealed_end(called, sealed[chain])
+        named = name or chain_name(transaction.ledger, chain)
+        promised = sealed_end(named, sealed[chain])
         is_there = (last or 0) >= promised.seq  # a row that says less is believed: nobody reads what comes after it
-        compare(promised, ledger=called, last=last or 0, found=found if is_there else None)
+        try:
+            compare(promised, ledger=named, last=last or 0, found=found if is_there else None)
+        except LedgerRolledBackError as error:
+            error.name(_called(named, _population_of(transaction, chain)))
+            raise
 
 
 def _require_entries(transaction: Transaction, ends: Mapping[int, str]) -> None:
     """Refuse the ends that the rows of chains say, where one is none of its entries."""
     for chain, name, last, found in _hashes_at(transaction, ends):
         if found is None or found.hex() != sealed_end("", ends[chain]).hash:
-            raise LedgerDamagedError(f"chain {name} does not end with entry {last}, as its row says")
+            called = _called(str(name), _population_of(transaction, chain))
+            raise LedgerDamagedError(f"it does not end with entry {last}, as its row says", chain=called)
 
 
 def _hashes_at(

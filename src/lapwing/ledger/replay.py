@@ -659,7 +659,7 @@ def _beside(parts: Sequence[Part], ledger: str, stack: ExitStack) -> list[Callab
 def replay_elsewhere(part: Sequence[tuple[Database, Receipt]], ledger: str) -> None:
     """Do chains of a ledger again, in a process of its own."""
     for database, end in part:
-        store = Store(database, name=end.ledger)
+        store = Store(database, name=end.ledger, called=f"chain {end.ledger}")
         try:
             _replayed([(Chain(store), end)], ledger, None)
         finally:
