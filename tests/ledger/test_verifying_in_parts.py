@@ -9,6 +9,8 @@ import pytest
 
 from lapwing.ledger.chain import Chain
 from lapwing.ledger.entries import Receipt, chain_name, genesis, link
+from lapwing.ledger.export import export_json
+from lapwing.ledger.ledger import open_ledger
 from lapwing.ledger.replay import replay_elsewhere, verify
 from lapwing.ledger.reservation_states import RoundOutcome
 from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
@@ -83,6 +85,19 @@ def test_several_processes_find_what_one_finds(ledger) -> None:
         verify(ledger, cores=0)
 
 
+def test_none_is_opened_by_the_process_that_divides_them(ledger, tmp_path, monkeypatch) -> None:
+    """It would follow each of them before the others begin."""
+    export_json(ledger, tmp_path / "1.jsonl")
+    alone = verify(ledger)
+    opened = []
+    monkeypatch.setattr(Chain, "check", lambda self: opened.append(self.name))
+    with open_ledger(ledger.chains.database) as again:
+        assert verify(again, cores=2).head == alone.head
+        export_json(again, tmp_path / "2.jsonl", cores=2)
+    assert opened == ["2f1c"]
+    assert (tmp_path / "1.jsonl").read_bytes() == (tmp_path / "2.jsonl").read_bytes()
+
+
 def each(ledger):
     return [(name, ledger.of(name)) for name in ledger.populations()]
 
@@ -111,6 +126,6 @@ def test_a_process_is_not_content_with_another_end(file) -> None:
         chain: Chain = ledger.of("clinic").here
         end, database = chain.head(), chain.store.database
         ledger.administration.resume("clinic")  # what is written meanwhile is not its matter
-        replay_elsewhere([(database, end)], "2f1c")
+        replay_elsewhere([(database, end, "the clinic")], "2f1c")
         with pytest.raises(LedgerDamagedError, match="is not the end"):
-            replay_elsewhere([(database, replace(end, hash="00" * 32))], "2f1c")
+            replay_elsewhere([(database, replace(end, hash="00" * 32), "the clinic")], "2f1c")

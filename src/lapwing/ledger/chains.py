@@ -45,6 +45,7 @@ _SOME: Final = """select record ->> 'founds' from entries left join chains on ch
     where record ->> 'founds' is not null and coalesce(chains.seq, 1) > 0 limit 2"""
 _SOME_FOUNDED: Final = "select seq from entries where record ->> 'founds' is not null limit 2"
 _ENDS: Final = "select chain, seq, hash from chains where chain > 0 order by chain"
+_SAID: Final = "select chain, seq, hash from chains"
 _END: Final = "select chain, seq, hash from chains where chain = ?"
 _SIZE: Final = "select coalesce(sum(seq), 0) from chains where chain > 0"
 _SEALS: Final = """select seq, body, hash, (select hash from entries as before where before.seq = entries.seq - 1)
@@ -234,6 +235,25 @@ class Chains:
         called = _called(name, population)
         store = Store(self.database.chain(number), self._clock, above=self.directory.store, name=name, called=called)
         return Chain(store, self._checkpoints and self._checkpoints.chain(number))
+
+    def unopened(self, until: int) -> list[tuple[Chain, Receipt]]:
+        """Return the chains of all populations that an entry of the directory knows, with the ends that their rows say.
+
+        None is opened: what is checked here is that each has its head and the end that was sealed, and the end with
+        which it came. Whoever reads them follows them.
+        """
+        founded = {name: one for name, one in self.founded().items() if one.last and one.number <= until}
+        with self._founding, self.directory.store.reading() as transaction:
+            _require_sealed(transaction, self._sealed_until(transaction, until))
+            ends = {int(chain): leaf(seq, hash_) for chain, seq, hash_ in transaction.all(_SAID)}
+        self.require_arrived()
+        chains = []
+        for population, one in sorted(founded.items()):
+            with _naming(one.name, population):
+                chain = self.unchecked(one.number, one.name, population)
+                require_head(chain.store.database)
+                chains.append((chain, sealed_end(one.name, ends[one.number])))
+        return chains
 
     @contextmanager
     def found(self, population: str) -> Iterator[Chain]:

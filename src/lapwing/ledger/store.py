@@ -128,7 +128,7 @@ class Store:
         name: str | None = None,
         called: str = "",
     ) -> None:
-        self.database, self._clock, self._called = database, clock, called  # as which chain people know it
+        self.database, self._clock, self.called = database, clock, called  # as which chain people know it
         self._above, self._name = above, name  # the directory is above all other chains, and knows how they are named
         self._writer, self._reader = LazyConnection(database), LazyConnection(database)
         # A file has one writer, whichever chain it is at: the threads of a process wait here, and not by looking again.
@@ -564,7 +564,7 @@ class Store:
             try:
                 self.background.require()
             except LedgerDamagedError as error:
-                error.name(self._called)
+                error.name(self.called)
                 raise
         if self._above is not None:
             self._above.require_undamaged()
@@ -596,7 +596,7 @@ class Store:
             connection.undo()
             self.has_found_damage |= isinstance(error, LedgerDamagedError)
             if isinstance(error, (LedgerDamagedError, LedgerRolledBackError)):
-                error.name(self._called)
+                error.name(self.called)
             if isinstance(error, LedgerError) or not isinstance(error, Exception):
                 raise
             if isinstance(error, OSError):
@@ -607,7 +607,7 @@ class Store:
                 raise
             if isinstance(meaning, LedgerDamagedError):
                 self.has_found_damage = True
-                meaning.name(self._called)
+                meaning.name(self.called)
             raise meaning from error
 
 
