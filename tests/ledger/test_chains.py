@@ -34,6 +34,8 @@ from lapwing.vocabulary.guarantee import PureDP
 from ledger.clinic import PEOPLE, Place, ask, raw, request, spent
 
 NAMES = ("clinic", "school", "office")
+NUMBERS = {"clinic": 1, "school": 3, "office": 5}
+"""Those of their chains: in the directory, the entry that founds each is followed by the seal of its first end."""
 
 
 def open_now(ledger) -> int:
@@ -111,8 +113,8 @@ class TestOneIsNothingToAnother:
             ends = {name: ledger.of(name).head() for name in NAMES}
             assert {name: (end.ledger, end.seq) for name, end in ends.items()} == {
                 "clinic": ("2f1c/1", 5),
-                "school": ("2f1c/2", 4),
-                "office": ("2f1c/3", 4),
+                "school": ("2f1c/3", 4),
+                "office": ("2f1c/5", 4),
             }
             assert [Receipt.parse(str(end)) for end in ends.values()] == list(ends.values())
             assert [one["seq"] for one in ledger.history("office")] == [1, 2, 3, 4]
@@ -138,7 +140,7 @@ class TestOneIsNothingToAnother:
             ask(ledger)
             add(other, "school")
             assert ledger.populations() == ["clinic", "school"]
-            assert ask(ledger, "k2", population="school").receipt.ledger == "2f1c/2"
+            assert ask(ledger, "k2", population="school").receipt.ledger == "2f1c/3"
             with pytest.raises(ParameterError, match="is not named"):  # it was the only one a moment ago
                 ledger.questions.unsettled()
 
@@ -218,7 +220,7 @@ class TestNoneGoesBack:
     @pytest.mark.catalogue("L7")
     @pytest.mark.parametrize("which", NAMES)
     def test_one_that_lost_its_tail_is_refused_by_its_head_and_the_others_go_on(self, file, which) -> None:
-        number = NAMES.index(which) + 1
+        number = NUMBERS[which]
         head = SqliteDatabase(file).chain(number).head.path
         kept = head.read_bytes()
         roll_back(file, number, 2)
@@ -249,13 +251,13 @@ class TestNoneGoesBack:
 
     def test_this_finds_a_chain_whose_head_is_not_in_the_root(self, file, monkeypatch) -> None:
         """A liar seals all chains but one: the receipt does not cover that one, and its rollback is not noticed."""
-        liar = chains_module._ENDS.replace("chain > 0", "chain > 0 and chain <> 2")
+        liar = chains_module._ENDS.replace("chain > 0", "chain > 0 and chain <> 3")
         monkeypatch.setattr(chains_module, "_ENDS", liar)
         assert not self.is_noticed(file, "school", 3)
         assert self.is_noticed(file, "office", 3)
 
     def test_whoever_checks_an_export_misses_a_chain_that_is_not_in_the_root(self, file, tmp_path, monkeypatch) -> None:
-        liar = chains_module._ENDS.replace("chain > 0", "chain > 0 and chain <> 2")
+        liar = chains_module._ENDS.replace("chain > 0", "chain > 0 and chain <> 3")
         with Place.in_file(file).open() as ledger:
             with monkeypatch.context() as lying:
                 lying.setattr(chains_module, "_ENDS", liar)
@@ -275,7 +277,7 @@ class TestNoneGoesBack:
             assert check_export(tmp_path / "all.jsonl", receipts) == end
 
     def test_verify_misses_a_chain_that_is_not_in_the_root(self, file, monkeypatch) -> None:
-        liar = chains_module._ENDS.replace("chain > 0", "chain > 0 and chain <> 2")
+        liar = chains_module._ENDS.replace("chain > 0", "chain > 0 and chain <> 3")
         with Place.in_file(file).open() as ledger:
             monkeypatch.setattr(chains_module, "_ENDS", liar)
             ledger.seal()
@@ -288,7 +290,7 @@ class TestNoneGoesBack:
         with Place.in_file(file).open() as ledger:
             kept = ledger.seal()
             assert kept.ledger == "2f1c"
-        roll_back(file, NAMES.index(which) + 1, to)
+        roll_back(file, NUMBERS[which], to)
         try:
             with Place.in_file(file).open(receipts=[kept]):
                 return False
@@ -313,7 +315,7 @@ class TestNoneGoesBack:
             assert ledger.seal().seq == first.seq + 1
             record = ledger.chains.directory.store
             with record.reading() as transaction:
-                assert list(transaction.entry(first.seq + 1).record["heads"]) == ["3"]
+                assert list(transaction.entry(first.seq + 1).record["heads"]) == ["5"]
             verify(ledger, [first])
 
     def test_several_hosts_that_seal_every_minute_do_it_once(self, place) -> None:
@@ -385,8 +387,8 @@ class TestNoneGoesBack:
 
     def test_a_chain_in_the_place_of_another_is_refused(self, file) -> None:
         with closing(raw(file)) as database, database:
-            database.execute("update chains set chain = -chain where chain in (2, 3)")
-            database.execute("update chains set chain = 5 + chain where chain < 0")
+            database.execute("update chains set chain = -chain where chain in (3, 5)")
+            database.execute("update chains set chain = 8 + chain where chain < 0")
         with Place.in_file(file).open() as ledger:
             for name in NAMES[1:]:
                 with pytest.raises(LedgerDamagedError, match=r"was asked|another's"):
@@ -406,13 +408,13 @@ class TestNoneGoesBack:
         """Its own head went back with it; the directory, which did not, knows better."""
         with Place.in_file(file).open() as ledger:
             ledger.seal()
-        roll_back(file, 2, to)
+        roll_back(file, 3, to)
         if not to:
-            with closing(raw(file, chain=2)) as database, database:
-                database.execute("update ledger set hash = ?", (genesis("2f1c/2"),))
-            head = SqliteDatabase(file).chain(2).head
+            with closing(raw(file, chain=3)) as database, database:
+                database.execute("update ledger set hash = ?", (genesis("2f1c/3"),))
+            head = SqliteDatabase(file).chain(3).head
             head.path.unlink()
-            head.begin("2f1c/2")
+            head.begin("2f1c/3")
         with Place.in_file(file).open() as ledger:
             with pytest.raises(LedgerRolledBackError, match="older than a receipt"):
                 ledger.account("school")
@@ -424,9 +426,32 @@ class TestNoneGoesBack:
             with Place.in_file(file).open() as ledger:
                 assert ledger.population("school").suspended
 
+    @pytest.mark.catalogue("L7")
+    def test_one_that_was_never_sealed_by_hand_is_not_begun_anew_when_it_is_put_back_to_nothing(self, file) -> None:
+        """Its chain is empty again and so is its head; its first end was sealed when it was created."""
+        roll_back(file, 3, 0)
+        with closing(raw(file, chain=3)) as database, database:
+            database.execute("update ledger set hash = ?", (genesis("2f1c/3"),))
+        head = SqliteDatabase(file).chain(3).head
+        head.path.unlink()
+        head.begin("2f1c/3")
+        with Place.in_file(file).open() as ledger:
+            for act in (lambda: verify(ledger), ledger.seal, lambda: add(ledger, "school"), ledger.populations):
+                with pytest.raises(LedgerRolledBackError, match="older than"):
+                    act()
+            ask(ledger, "after", population="office")
+
+    def test_a_population_whose_first_seal_fails_is_there_all_the_same(self, place, monkeypatch) -> None:
+        with place.open() as ledger:
+            fail_at("seal.written", monkeypatch)
+            add(ledger, "late")
+            monkeypatch.delenv("LAPWING_FAULT")
+            ask(ledger, "k", population="late")
+            verify(ledger, [ledger.seal()])
+
     def test_each_seal_is_read_once(self, file, monkeypatch) -> None:
         with Place.in_file(file).open() as ledger:
-            seals = [ledger.seal().seq]
+            seals = [number + 1 for number in NUMBERS.values()] + [ledger.seal().seq]
         read = seals_read(monkeypatch)
         with Place.in_file(file).open() as ledger:
             for name in NAMES:
@@ -472,8 +497,8 @@ class TestNoneGoesBack:
             if since:
                 ask(ledger, "since", population="school")
                 ledger.seal()
-        assert kept.chain(2).read().sealed.end.startswith(f"{end}:")
-        roll_back(file, 2, end - 1 + since)
+        assert kept.chain(3).read().sealed.end.startswith(f"{end}:")
+        roll_back(file, 3, end - 1 + since)
         with Place.in_file(file).open(checkpoints=kept) as ledger:
             with pytest.raises(LedgerRolledBackError, match="older than"):
                 ledger.account("school")
@@ -489,7 +514,7 @@ class TestNoneGoesBack:
         with Place.in_file(file).open(checkpoints=kept) as ledger:
             ledger.account("school")
             last = ledger.chains.directory.head().seq
-        mark = kept.chain(2).read().sealed
+        mark = kept.chain(3).read().sealed
         put_back(file, before, heads=True)
         with Place.in_file(file).open() as ledger:
             for i in range(101):
@@ -498,22 +523,23 @@ class TestNoneGoesBack:
                 ledger.seal()
             end = ledger.of("school").head().seq
             assert ledger.chains.directory.head().seq >= last
-        (tmp_path / "checked.2").unlink()
+        (tmp_path / "checked.3").unlink()
         with Place.in_file(file).open(checkpoints=kept) as ledger:
             ledger.account("school")
-        known = kept.chain(2)
+        known = kept.chain(3)
         known.write(replace(known.read(), sealed=mark))
-        roll_back(file, 2, end - 1)
+        roll_back(file, 3, end - 1)
         with Place.in_file(file).open(checkpoints=kept) as ledger, pytest.raises(LedgerRolledBackError):
             ledger.account("school")
 
     @pytest.mark.parametrize(
         "wrong",
         [
-            "delete from chains where chain = 3",
-            "update chains set name = '2f1c/9' where chain = 3",
-            "update chains set seq = 99 where chain = 3",
-            "update chains set hash = x'00' where chain = 3",
+            "delete from chains where chain = 5",
+            "update chains set name = '2f1c/9' where chain = 5",
+            "update chains set seq = 0 where chain = 5",
+            "update chains set seq = 99 where chain = 5",
+            "update chains set hash = x'00' where chain = 5",
             "insert into chains values (9, '2f1c/9', 1, 0, x'00')",
         ],
     )
@@ -535,24 +561,52 @@ class TestNoneGoesBack:
         Place.in_file(file).open(receipts=[receipt]).close()
 
     @pytest.mark.parametrize(
-        "wrong", ["delete from chains where chain = 3", "update chains set seq = 99 where chain = 3"]
+        "wrong", ["delete from chains where chain = 5", "update chains set seq = 99 where chain = 5"]
     )
     def test_a_row_that_is_wrong_for_a_moment_is_never_sealed(self, file, wrong) -> None:
         with closing(raw(file)) as database, database:
-            (row,) = database.execute("select * from chains where chain = 3").fetchall()
+            (row,) = database.execute("select * from chains where chain = 5").fetchall()
             database.execute(wrong)
         with Place.in_file(file).open() as ledger, pytest.raises(LedgerDamagedError, match=r"its row says|is missing"):
             ledger.seal()
         with closing(raw(file)) as database, database:
-            database.execute("delete from chains where chain = 3")
+            database.execute("delete from chains where chain = 5")
             database.execute("insert into chains values (?, ?, ?, ?, ?)", row)
         with Place.in_file(file).open() as ledger:
             verify(ledger, [ledger.seal()])
 
+    @pytest.mark.parametrize("which", NAMES[1:])
+    def test_what_is_wrong_is_named_by_its_chain_and_its_population(self, file, which) -> None:
+        number = NUMBERS[which]
+        called = rf"chain 2f1c/{number} \(population '{which}'\)"
+        with Place.in_file(file).open() as ledger:
+            ledger.seal()
+        kept = backed_up(file)
+        roll_back(file, number, 2)
+        with Place.in_file(file).open() as ledger:
+            for act in (ledger.seal, lambda: ledger.account(which)):
+                with pytest.raises(LedgerRolledBackError, match=rf"\(entry 4; {called} ends at entry 2\)"):
+                    act()
+        put_back(file, kept, heads=True)
+        SqliteDatabase(file).chain(number).head.path.unlink()
+        with Place.in_file(file).open() as ledger, pytest.raises(LedgerDamagedError, match=f"^{called}: .* is missing"):
+            ledger.account(which)
+        put_back(file, kept, heads=True)
+        with closing(raw(file, chain=number)) as database, database:
+            database.execute("drop trigger entries_are_never_changed")
+            database.execute("update entries set body = replace(body, '\"kind\":', '\"sort\":') where seq = 2")
+        with Place.in_file(file).open() as ledger:
+            for cores in (1, 2):
+                with pytest.raises(LedgerDamagedError, match=f"^entry 2 of {called} is not what was written") as wrong:
+                    verify(ledger, cores=cores)
+                assert (wrong.value.seq, wrong.value.chain) == (2, called.replace("\\", ""))
+        with pytest.raises(LedgerDamagedError, match=f"^entry 2 of {called} is not what was written"):
+            accept_rollback(file)
+
     def test_a_row_that_says_less_than_was_sealed_is_never_sealed(self, file) -> None:
         with Place.in_file(file).open() as ledger:
             ledger.seal()
-        with closing(raw(file, chain=2)) as database, database:
+        with closing(raw(file, chain=3)) as database, database:
             hash_ = database.execute("select hash from entries where seq = 3").fetchone()
             database.execute("update ledger set seq = 3, hash = ?", hash_)
         with Place.in_file(file).open() as ledger, pytest.raises(LedgerRolledBackError, match="older than a receipt"):
@@ -576,12 +630,12 @@ class TestNoneGoesBack:
     def test_a_loss_of_what_was_sealed_is_accepted_and_the_ledger_goes_on(self, file, tmp_path, to) -> None:
         with Place.in_file(file).open() as ledger:
             before = ledger.seal()
-        kept = (file.parent / "ledger.head.2").read_bytes()
-        roll_back(file, 2, to)
+        kept = (file.parent / "ledger.head.3").read_bytes()
+        roll_back(file, 3, to)
         with closing(raw(file)) as database, database:
             if not to:
-                database.execute("update chains set hash = ? where chain = 2", (genesis("2f1c/2"),))
-        (file.parent / "ledger.head.2").write_bytes(kept)
+                database.execute("update chains set hash = ? where chain = 3", (genesis("2f1c/3"),))
+        (file.parent / "ledger.head.3").write_bytes(kept)
         with Place.in_file(file).open() as ledger, pytest.raises(LedgerRolledBackError):
             ledger.account("school")
         accept_rollback(file)
@@ -601,7 +655,7 @@ class TestNoneGoesBack:
         with Place.in_file(file).open() as ledger:
             end = ledger.of("school").head().seq
             ledger.seal()
-        roll_back(file, 2, end - 1)
+        roll_back(file, 3, end - 1)
         with Place.in_file(file).open() as ledger, pytest.raises(LedgerRolledBackError):
             verify(ledger)
 
@@ -617,7 +671,7 @@ class TestNoneGoesBack:
         roll_back(file, 1, 5)
         SqliteDatabase(file).chain(1).head.path.write_bytes(kept)
         accept_rollback(file)
-        roll_back(file, 2, end - 2)  # the question is gone, and so is the note of the loss
+        roll_back(file, 3, end - 2)  # the question is gone, and so is the note of the loss
         with Place.in_file(file).open() as ledger, pytest.raises(LedgerRolledBackError, match="older than a receipt"):
             ledger.administration.resume("school")
 
@@ -626,7 +680,7 @@ class TestNoneGoesBack:
             receipt = ledger.administration.accept_rollback("an older copy was restored")
             with ledger.chains.directory.store.reading() as transaction:
                 note, heads = transaction.entries(receipt.seq - 2)
-            assert (note.record["kind"], sorted(heads.record["heads"])) == ("note", ["1", "2", "3"])
+            assert (note.record["kind"], sorted(heads.record["heads"])) == ("note", ["1", "3", "5"])
             verify(ledger, [receipt])
 
 
@@ -635,7 +689,7 @@ def test_a_move_that_is_taken_back_is_noticed_before_anything_is_charged(file, t
     with Place.in_file(file).open() as ledger:
         ledger.administration.suspend("school")
         end = move_away(ledger, "school", "b0b0", tmp_path / "school.jsonl").seq
-    roll_back(file, 2, end - 1)
+    roll_back(file, 3, end - 1)
     with Place.in_file(file).open() as ledger, pytest.raises(LedgerRolledBackError):
         ledger.administration.resume("school")
 
@@ -647,11 +701,11 @@ def test_one_moves_away_whatever_has_become_of_another(file, tmp_path, wrong) ->
         ledger.administration.suspend("clinic")
         ledger.seal()
     if wrong == "a chain behind its seal":
-        roll_back(file, 2, 3)
+        roll_back(file, 3, 3)
     else:
         with closing(raw(file)) as database, database:
-            (row,) = database.execute("select * from chains where chain = 2").fetchall()
-            database.execute("delete from chains where chain = 2")
+            (row,) = database.execute("select * from chains where chain = 3").fetchall()
+            database.execute("delete from chains where chain = 3")
     with Place.in_file(file).open() as ledger:
         end = move_away(ledger, "clinic", "b0b0", tmp_path / "clinic.jsonl")
         with pytest.raises(LedgerError):
@@ -766,7 +820,7 @@ class TestFounding:
         with place.open() as ledger:
             with pytest.raises(ParameterError, match="exists already"):
                 add(ledger, "school")
-            assert ledger.numbers() == {"clinic": 1, "school": 2, "office": 3}
+            assert ledger.numbers() == NUMBERS
 
 
 class TestExports:
@@ -817,11 +871,11 @@ class TestExports:
             export_json(ledger, tmp_path / "all.jsonl")
         lines = (tmp_path / "all.jsonl").read_text().splitlines(keepends=True)
         if spoil == "a chain left out":
-            begin = next(i for i, line in enumerate(lines) if '"ledger":"2f1c/2"' in line)  # the last in the file
+            begin = next(i for i, line in enumerate(lines) if '"ledger":"2f1c/3"' in line)  # the last in the file
             lines = lines[:begin]
         else:
             before = lines[-2].partition('"hash":"')[2][:64]
-            begin = next(i for i, line in enumerate(lines) if '"ledger":"2f1c/2"' in line)
+            begin = next(i for i, line in enumerate(lines) if '"ledger":"2f1c/3"' in line)
             last = lines[-1].partition('"hash":"')[2][:64]
             lines[begin] = lines[begin].replace(last, before).replace('"last":4', '"last":3')
             lines = lines[:-1]

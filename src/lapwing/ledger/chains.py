@@ -11,7 +11,7 @@ misses one that was left out. Whoever keeps its receipt can tell later that none
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from hashlib import sha256
 from itertools import zip_longest
@@ -25,7 +25,13 @@ from lapwing.ledger.entries import Receipt, Record, chain_name, compare, genesis
 from lapwing.ledger.store import Store
 from lapwing.ledger.transaction import Clock, Transaction
 from lapwing.vocabulary.codec import FORMAT, parse
-from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
+from lapwing.vocabulary.errors import (
+    LedgerDamagedError,
+    LedgerInDoubtError,
+    LedgerRolledBackError,
+    LedgerUnwritableError,
+    ParameterError,
+)
 from lapwing.vocabulary.lifetime import closing_on_failure
 
 _MOST_OPEN: Final = 16
@@ -39,6 +45,7 @@ _SOME: Final = """select record ->> 'founds' from entries left join chains on ch
     where record ->> 'founds' is not null and coalesce(chains.seq, 1) > 0 limit 2"""
 _SOME_FOUNDED: Final = "select seq from entries where record ->> 'founds' is not null limit 2"
 _ENDS: Final = "select chain, seq, hash from chains where chain > 0 order by chain"
+_SAID: Final = "select chain, seq, hash from chains"
 _END: Final = "select chain, seq, hash from chains where chain = ?"
 _SIZE: Final = "select coalesce(sum(seq), 0) from chains where chain > 0"
 _LAST: Final = """select record ->> 'founds', entries.seq, chains.seq, chains.hash
@@ -116,7 +123,7 @@ class Chains:
     ) -> None:
         self.database, self._clock, self._checkpoints = database, clock, checkpoints
         self._accepts_loss = accepts_loss
-        self.directory = Chain(Store(database, clock), checkpoints)
+        self.directory = Chain(Store(database, clock, called="the directory"), checkpoints)
         self._chains, self._only, self._looked_at = dict[str, Chain](), "", -1
         self._awake, self._rested = dict[str, Chain](), 0  # those that have connections, and how many were put to rest
         # The last end of each chain that entries of the directory have sealed: those after a number, up to an entry.
@@ -150,7 +157,7 @@ class Chains:
             if population in begun and not one.last:
                 raise LedgerDamagedError(f"the chain of population {population!r} is not found any more")
             if not one.last:  # whoever founded it died before it was made; or it was rolled back, which its head shows
-                self._chain(one.number, one.name).close()
+                self._chain(one.number, one.name, population).close()
         return founded
 
     def only(self) -> str:
@@ -203,7 +210,7 @@ class Chains:
             founding, ledger = transaction.founding(population), transaction.ledger
             row = None if founding is None else transaction.one(_END, founding["seq"])
         if founding is not None and (row is None or not row[1]):  # its head shows whether it ever had entries
-            self._chain(founding["seq"], name_of(ledger, founding)).close()
+            self._chain(founding["seq"], name_of(ledger, founding), population).close()
         return row is not None and bool(row[1])
 
     def store(self, population: str) -> Store:
@@ -240,7 +247,7 @@ class Chains:
     def _opened(self, population: str) -> Chain:
         with self.directory.store.reading() as transaction:
             founding, ledger = transaction.founding(population), transaction.ledger
-        chain = None if founding is None else self._chain(founding["seq"], name_of(ledger, founding))
+        chain = None if founding is None else self._chain(founding["seq"], name_of(ledger, founding), population)
         if chain is None or not chain.length:
             if chain is not None:
                 chain.close()
@@ -251,11 +258,11 @@ class Chains:
                 chain.require(Receipt.parse(founding["since"]))
         return chain
 
-    def _chain(self, number: int, name: str) -> Chain:
+    def _chain(self, number: int, name: str, population: str) -> Chain:
         """Return a chain, after it was checked."""
-        chain = self.unchecked(number, name)
-        require_head(chain.store.database)
-        with closing_on_failure(chain):
+        chain = self.unchecked(number, name, population)
+        with closing_on_failure(chain), _naming(name, population):
+            require_head(chain.store.database)
             chain.check()
             if not self._accepts_loss:
                 sealed = self._last_sealed(number, chain.sealed)
@@ -264,14 +271,37 @@ class Chains:
                 chain.keep_sealed(sealed)
         return chain
 
-    def unchecked(self, number: int, name: str) -> Chain:
+    def unchecked(self, number: int, name: str, population: str) -> Chain:
         """Return a chain, as it is."""
-        store = Store(self.database.chain(number), self._clock, above=self.directory.store, name=name)
+        called = _called(name, population)
+        store = Store(self.database.chain(number), self._clock, above=self.directory.store, name=name, called=called)
         return Chain(store, self._checkpoints and self._checkpoints.chain(number))
+
+    def unopened(self, until: int) -> list[tuple[Chain, Receipt]]:
+        """Return the chains of all populations that an entry of the directory knows, with the ends that their rows say.
+
+        None is opened: what is checked here is that each has its head and the end that was sealed, and the end with
+        which it came. Whoever reads them follows them.
+        """
+        founded = {name: one for name, one in self.founded().items() if one.last and one.number <= until}
+        with self._founding, self.directory.store.reading() as transaction:
+            _require_sealed(transaction, self._sealed_until(transaction, until))
+            ends = {int(chain): leaf(seq, hash_) for chain, seq, hash_ in transaction.all(_SAID)}
+        self.require_arrived()
+        chains = []
+        for population, one in sorted(founded.items()):
+            with _naming(one.name, population):
+                chain = self.unchecked(one.number, one.name, population)
+                require_head(chain.store.database)
+                chains.append((chain, sealed_end(one.name, ends[one.number])))
+        return chains
 
     @contextmanager
     def found(self, population: str) -> Iterator[Chain]:
-        """Give the chain of a population that is to be created: a new one, unless it was founded before."""
+        """Give the chain of a population that is to be created: a new one, unless it was founded before.
+
+        Its first end is sealed, so that one which was put back to nothing, with its head, is not taken for a new one.
+        """
         with self._founding:
             with self.directory.store.writing("found") as transaction:
                 founding = transaction.founding(population)
@@ -279,12 +309,14 @@ class Chains:
                     founding = transaction.append("founding", founds=population).record
                     self.make(transaction, founding)
                 has_lost, ledger = has_lost_entries(transaction), transaction.ledger
-            chain = self._chains.get(population) or self._chain(founding["seq"], name_of(ledger, founding))
+            chain = self._chains.get(population) or self._chain(founding["seq"], name_of(ledger, founding), population)
             if has_lost and not chain.length:
                 with chain.store.writing("rollback") as transaction:
                     transaction.append("note", by="custodian", remark="the ledger lost entries before this chain began")
         try:
             yield chain
+            with suppress(LedgerUnwritableError, LedgerInDoubtError):  # it was created, and the next seal has its end
+                self.seal_one(population)
         finally:
             if chain.length and self._chains.get(population, chain) is chain:
                 self._keep(population, chain)
@@ -428,6 +460,26 @@ class Chains:
         self.directory.store.gate.close()
 
 
+def _population_of(directory: Transaction, number: int) -> str:
+    entry = directory.entry(number)
+    return "" if entry is None else str(entry.record.get("founds", ""))
+
+
+def _called(name: str, population: str) -> str:
+    """Return what people call a chain."""
+    return f"chain {name} (population {population!r})"
+
+
+@contextmanager
+def _naming(name: str, population: str) -> Iterator[None]:
+    """Let whatever is wrong with a chain name it."""
+    try:
+        yield
+    except (LedgerDamagedError, LedgerRolledBackError) as error:
+        error.name(_called(name, population))
+        raise
+
+
 def has_lost_entries(directory: Transaction) -> bool:
     """Return whether the directory notes that entries were lost."""
     return bool(directory.some("where record ->> 'kind' = 'note' limit 1"))
@@ -492,17 +544,22 @@ def _numbers(directory: Transaction) -> set[int]:
 def _require_sealed(transaction: Transaction, sealed: Mapping[int, str]) -> None:
     """Refuse a ledger in which a chain is older than it was sealed, or has another past."""
     for chain, name, last, found in _hashes_at(transaction, sealed):
-        called = name or chain_name(transaction.ledger, chain)
-        promised = sealed_end(called, sealed[chain])
+        named = name or chain_name(transaction.ledger, chain)
+        promised = sealed_end(named, sealed[chain])
         is_there = (last or 0) >= promised.seq  # a row that says less is believed: nobody reads what comes after it
-        compare(promised, ledger=called, last=last or 0, found=found if is_there else None)
+        try:
+            compare(promised, ledger=named, last=last or 0, found=found if is_there else None)
+        except LedgerRolledBackError as error:
+            error.name(_called(named, _population_of(transaction, chain)))
+            raise
 
 
 def _require_entries(transaction: Transaction, ends: Mapping[int, str]) -> None:
     """Refuse the ends that the rows of chains say, where one is none of its entries."""
     for chain, name, last, found in _hashes_at(transaction, ends):
         if found is None or found.hex() != sealed_end("", ends[chain]).hash:
-            raise LedgerDamagedError(f"chain {name} does not end with entry {last}, as its row says")
+            called = _called(str(name), _population_of(transaction, chain))
+            raise LedgerDamagedError(f"it does not end with entry {last}, as its row says", chain=called)
 
 
 def _hashes_at(

@@ -114,9 +114,7 @@ def export_json(ledger: Ledger, path: Path, *, cores: int = 1) -> Receipt:
         if first is not ledger.chains.directory:
             return end
         # The directory came first: what it seals is in each chain that is read after it, and it has founded them.
-        founded = ledger.chains.founded().items()
-        names = sorted(name for name, one in founded if one.last and one.number <= end.seq)
-        chains = [(chain.store.database, chain.name) for chain in map(ledger.chains.of, names)]
+        chains = [(chain.store.database, one.ledger) for chain, one in ledger.chains.unopened(end.seq)]
         if cores == 1 or len(chains) <= 1:
             for database, name in chains:
                 _write(database, name, file)

@@ -3,8 +3,8 @@
 import json
 import sqlite3
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import psycopg
@@ -49,28 +49,30 @@ def folder(quick_path, budget) -> Path:
     return make_populations(quick_path / "clinic", ["north", BROKEN, "west"], budget)
 
 
-def edit(folder: Path, *statements: str) -> None:
-    """Change the ledger by hand: the chain of the broken population is number 2."""
+@contextmanager
+def by_hand(folder: Path) -> Iterator[tuple[sqlite3.Connection, int]]:
+    """Give the database of the ledger, to be changed, and the number of the chain of the broken population."""
     with closing(sqlite3.connect(folder / "ledger.db")) as database, database:
         for trigger in ("changed", "deleted"):
             database.execute(f"drop trigger if exists entries_are_never_{trigger}")
-        for statement in statements:
-            assert database.execute(statement).rowcount == 1
+        founded = "select seq from all_entries where chain = 0 and record ->> 'founds' = ?"
+        yield database, database.execute(founded, [BROKEN]).fetchone()[0]
 
 
 def damage(folder: Path) -> None:
-    edit(folder, "update all_entries set body = replace(body, 'south', 'sooth') where chain = 2 and seq = 1")
+    with by_hand(folder) as (database, chain):
+        edited = "update all_entries set body = replace(body, 'south', 'sooth') where chain = ? and seq = 1"
+        assert database.execute(edited, [chain]).rowcount == 1
 
 
 def take_last_entry(folder: Path) -> tuple[tuple, tuple]:
     """Roll the broken population back by one entry; return its end and the entry."""
-    with closing(sqlite3.connect(folder / "ledger.db")) as database, database:
-        database.execute("drop trigger if exists entries_are_never_deleted")
-        end = database.execute("select seq, hash from chains where chain = 2").fetchone()
-        known = "select chain, seq, body, hash from all_entries where chain = 2 and seq = ?"
-        before, lost = (database.execute(known, [seq]).fetchone() for seq in (end[0] - 1, end[0]))
-        database.execute("update chains set seq = ?, hash = ? where chain = 2", (before[1], before[3]))
-        database.execute("delete from all_entries where chain = 2 and seq = ?", end[:1])
+    with by_hand(folder) as (database, chain):
+        end = database.execute("select seq, hash, chain from chains where chain = ?", [chain]).fetchone()
+        known = "select chain, seq, body, hash from all_entries where chain = ? and seq = ?"
+        before, lost = (database.execute(known, [chain, seq]).fetchone() for seq in (end[0] - 1, end[0]))
+        database.execute("update chains set seq = ?, hash = ? where chain = ?", (before[1], before[3], chain))
+        database.execute("delete from all_entries where chain = ? and seq = ?", [chain, end[0]])
     return end, lost
 
 
@@ -115,7 +117,7 @@ def test_a_chain_that_is_damaged_while_the_server_runs_stops_no_other_and_is_wel
         assert "older than" in said["why"]
         with closing(sqlite3.connect(folder / "ledger.db")) as database, database:
             database.execute("insert into all_entries (chain, seq, body, hash) values (?, ?, ?, ?)", lost)
-            database.execute("update chains set seq = ?, hash = ? where chain = 2", end)
+            database.execute("update chains set seq = ?, hash = ? where chain = ?", end)
         assert door.call("cleo", "POST", "/api/v1/recoveries").json()["unread"] == []
         assert door.get("cleo", "/api/v1/failures").json()["damaged"] == []
         assert ask(door, BROKEN, "age > 41").status_code == 200
@@ -221,7 +223,8 @@ def test_whether_a_population_is_there_is_asked_without_the_others(folder) -> No
     with lw.open_workspace(folder) as workspace:
         ledger = workspace.ledger
         assert [ledger.has(name) for name in ("north", BROKEN, "east")] == [True, True, False]
-    edit(folder, "delete from chains where chain = 2")
+    with by_hand(folder) as (database, chain):
+        database.execute("delete from chains where chain = ?", [chain])
     with lw.open_workspace(folder) as workspace:
         assert [workspace.ledger.has(name) for name in ("north", "east")] == [True, False]
         assert BROKEN not in workspace.ledger.ends()
@@ -229,10 +232,11 @@ def test_whether_a_population_is_there_is_asked_without_the_others(folder) -> No
         with pytest.raises(LedgerDamagedError, match="row"):
             workspace.ledger.has(BROKEN)
         directory = workspace.ledger.name
-    empty = "insert into chains select 2, ?, version, 0, ? from chains where chain = 1"
-    with closing(sqlite3.connect(folder / "ledger.db")) as database, database:
-        database.execute("delete from all_entries where chain = 2")
-        database.execute(empty, (f"{directory}/2", genesis(f"{directory}/2")))
+    with by_hand(folder) as (database, chain):
+        database.execute("delete from all_entries where chain = ?", [chain])
+        (version,) = database.execute("select version from chains where chain = 0").fetchone()
+        name = f"{directory}/{chain}"
+        database.execute("insert into chains values (?, ?, ?, 0, ?)", (chain, name, version, genesis(name)))
     with lw.open_workspace(folder) as workspace, pytest.raises(LedgerRolledBackError):
         workspace.ledger.has(BROKEN)
 
