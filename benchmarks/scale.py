@@ -40,6 +40,8 @@ from postgres_server import installed, running
 
 PROCESSES, SECONDS, ROUNDS = 4, 2.0, 5
 POPULATIONS = (10, 100, 1_000, 10_000)
+SEALED, SEALS = 100, (1_440, 5_760)
+"""Populations of a ledger that is sealed every minute, and how often that is in a day and in four."""
 ENTRIES = 20_000
 ANSWER = '{"kind":"answer","value":1742,"margin":"30","confidence":"0.95","unit":"people"}'
 
@@ -136,39 +138,59 @@ def measure_processes(dsn: str) -> dict[str, float]:
 
 
 def measure_opening(dsn: str, folder: Path) -> dict[str, float]:
-    """Return CPU seconds of opening one population of so many, and the bytes of the checkpoints."""
+    """Return seconds of opening one population of so many, sealed as often as in a day and in four, and the bytes."""
     found, rows = {}, []
+
+    def measure(name: str, text: str, database: PostgresDatabase, kept: Path, population: str = "p0") -> None:
+        cpu, wall, first = opening(database, kept, population)
+        found.update({f"opening {name}": cpu, f"opening {name}, wall": wall, f"opening {name}, first": first})
+        size = sum(file.stat().st_size for file in folder.glob(f"{kept.name}*"))
+        rows.append([text, f"{1e3 * cpu:.1f} ms", f"{1e3 * wall:.1f} ms", f"{1e3 * first:.1f} ms", f"{size:,}"])
+
     for number in POPULATIONS:
         schema, kept = f"opening{number}", folder / f"checked-{number}"
         ledger = with_populations(dsn, schema, number)
         with ledger.of("p0").store.writing("charge") as book:
             for i in range(EVERY):  # a checkpoint is worth while from here on
                 charge_in(book, request("p0", f"key {i}"))
-        ledger.close()
+        ledger.seal()
         database = PostgresDatabase(dsn, schema=schema)
-        found[f"opening {number}"] = took = opening(database, kept)
-        size = sum(file.stat().st_size for file in folder.glob(f"checked-{number}*"))
-        found[f"checkpoint {number}"] = size
-        rows.append([f"{number:,} populations", f"{1e3 * took:.1f} ms", f"{size:,}"])
+        measure(str(number), f"{number:,} populations, sealed", database, kept)
+        if number == SEALED:
+            before = 0
+            for seals in SEALS:
+                seal_often(ledger, seals - before)
+                before = seals
+                measure(f"{number} after {seals} seals", f"... and {seals:,} times more", database, kept)
+        ledger.close()
     among(dsn, schema, 1_000_000)
-    found["opening 10000 of a million"] = took = opening(database, kept)
-    rows.append(["... and 1,000,000 entries", f"{1e3 * took:.1f} ms", f"{size:,}"])
-    found["opening a small one"] = took = opening(database, kept, f"p{number - 1}")
-    rows.append(["... one with two entries", f"{1e3 * took:.1f} ms", ""])
-    table("Opening one population, with a checkpoint", ["", "CPU", "bytes of it"], rows)
+    measure("10000 of a million", "... and 1,000,000 entries", database, kept)
+    measure("a small one", "... one with two entries", database, kept, f"p{number - 1}")
+    headings = ["", "CPU", "on the wall", "the first one", "bytes of checkpoints"]
+    table("Opening one population, with a checkpoint", headings, rows)
     return found
 
 
-def opening(database: PostgresDatabase, kept: Path, population: str = "p0") -> float:
-    """Return the CPU seconds of the fastest of some openings, with a look at one population."""
-    times = []
+def seal_often(ledger: Ledger, times: int) -> None:
+    """Seal after each charge, of one population after the other but the first."""
+    names = sorted(set(ledger.populations()) - {"p0"})
+    for i in range(times):
+        name = names[i % len(names)]
+        ledger.of(name).questions.charge(request(name, f"sealed {time.time_ns()}"))
+        ledger.seal()
+
+
+def opening(database: PostgresDatabase, kept: Path, population: str = "p0") -> tuple[float, float, float]:
+    """Return CPU and wall seconds of the fastest of some openings, with a look at one population, and the first CPU."""
+    times, walls = [], []
     for _ in range(6):  # the first writes the checkpoint
-        begun = time.thread_time()  # the background check follows the chain beside it
+        begun, clock = time.thread_time(), time.perf_counter()  # the background check follows the chain beside it
         ledger = open_ledger(database, checkpoints=CheckpointFile(kept, b"bench"))
         ledger.snapshot(population, "ana")
         times.append(time.thread_time() - begun)
+        walls.append(time.perf_counter() - clock)
         ledger.close()
-    return min(times)
+    return min(times), min(walls), times[0]
 
 
 def measure_entries(dsn: str, binaries: Path, folder: Path) -> dict[str, float]:

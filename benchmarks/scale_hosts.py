@@ -1,7 +1,8 @@
 """Three servers on one PostgreSQL behind a proxy, one killed under load: what is lost, and how long nobody answers.
 
-HAProxy is used where there is one (on the path, or named by LAPWING_HAPROXY), with the settings that docs/operations.md
-prints; otherwise a proxy of a few lines that routes alike, which is said. Clients ask again under the same key.
+HAProxy is used where there is one (Debian's is on the path, another is named by LAPWING_HAPROXY), with the settings
+that docs/operations.md prints; otherwise a proxy of a few lines that routes alike, which is said. Clients ask again
+under the same key.
 """
 
 import argparse
@@ -14,7 +15,7 @@ from _report import Goals, table
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from doors.server.test_race import url_of
-from doors.server.three_hosts import kill_one_under_load
+from doors.server.three_hosts import HAProxy, kill_one_under_load
 from postgres_server import running, where_there_is_room
 
 
@@ -25,6 +26,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     chosen = parser.parse_args()
     goals, rows = Goals(), []
+    if HAProxy.found() is None:
+        print("There is no HAProxy here: a few lines of our own route alike. To install it: apt-get install haproxy")
     lost = twice = differ = unsettled = missing = 0
     for number in range(chosen.rounds):
         with (

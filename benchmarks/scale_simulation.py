@@ -12,26 +12,32 @@ import argparse
 import bisect
 import itertools
 import json
+import math
 import random  # noqa: TID251 - arrivals of a simulation, no noise
 from pathlib import Path
 
 from _report import table
 
 MEASURED = {
-    "one process": 864.0,
-    "four processes, one population": 0.43 * 864.0,
-    "four processes, four populations": 0.62 * 864.0,
-    "opening 10": 0.0040,
-    "opening 1000": 0.0101,
-    "bytes an entry": 1212.0,
-    "following": 5.8e-6,
-    "verifying": 165e-6,
-    "dumping": 28e-6,
-    "charging together": 0.244e-3,
+    "one process": 1014.0,
+    "four processes, one population": 440.0,
+    "four processes, four populations": 1484.0,
+    "bytes an entry": 1193.0,
+    "following": 8.7e-6,
+    "verifying": 96e-6,
+    "dumping": 63e-6,
+    "charging together": 0.288e-3,
     "digests 1000000": 0.017,
     "bytes of digests 1000000": 24_008_000.0,
+    "asking": 10.7e-3,
 }
-"""Measured by `scale.py` on two shared cores; the rate of one process in a quieter run than the ratios to it."""
+"""Measured by `scale.py` on two shared cores, at loads of 7 and 11; CPU of a question by docs/performance.md."""
+PRICES = {"core": 0.05, "disk": 0.10, "archive": 0.02}
+"""Assumed, in dollars: a core with its memory for an hour, a GB on a quick disk for a month, and in an archive."""
+COPIES = 2
+"""The ledger and a standby that confirms each commit."""
+DATABASE_CORES = 4
+"""Assumed of the database and of its standby, each: a charge takes a quarter of a millisecond there."""
 ENTRIES = 2
 """Entries of a question: its charge and its answer."""
 LARGEST = 1 << 30
@@ -63,12 +69,47 @@ def sizes(figures: dict[str, float]) -> None:
         )
     header = ["questions", "PostgreSQL", "checkpoint", "opening", "following", "verify", "dump", "to charge them all"]
     table("One ledger, by multiplication", header, rows)
-    each = (figures["opening 1000"] - figures["opening 10"]) / 990
+
+
+def costs(figures: dict[str, float]) -> None:
+    """Multiply by the assumed prices: what so many questions cost once, each month, and a network of them."""
+    rows = []
+    for questions in (1e6, 1e7, 1e8, 1e9):
+        entries, gigabytes = ENTRIES * questions, ENTRIES * questions * figures["bytes an entry"] / 1e9
+        once = questions * figures["asking"] + entries * (figures["charging together"] + figures["verifying"])
+        rows.append(
+            [
+                f"{questions:.0e}",
+                _money(once / 3600 * PRICES["core"]),
+                _money(COPIES * gigabytes * PRICES["disk"]),
+                _money(gigabytes * PRICES["archive"]),
+            ]
+        )
     table(
-        "Opening, by its populations",
-        ["populations", "CPU"],
-        [[f"{n:,}", _time(each * n)] for n in (100, 1_000, 10_000, 100_000)],
+        "Cost, by multiplication", ["questions", "asked and verified once", "kept, a month", "archived, a month"], rows
     )
+    month, cores = 730.5, math.ceil(PEAK * DAY / 86_400 * figures["asking"])
+    year = 365 * DAY * ENTRIES * figures["bytes an entry"] / 1e9
+    asking, database = cores * month * PRICES["core"], COPIES * DATABASE_CORES * month * PRICES["core"]
+    kept = COPIES * year * PRICES["disk"]
+    table(
+        f"The network of {DAY:.0e} questions a day, a month",
+        ["", "dollars"],
+        [
+            [f"{cores} cores for questions at the peak", _money(asking)],
+            [f"{COPIES} databases of {DATABASE_CORES} cores", _money(database)],
+            [f"disks after a year, {COPIES} x {_bytes(year * 1e9)}", _money(kept)],
+            ["the same in an archive, once", _money(year * PRICES["archive"])],
+            [
+                "verifying a day's entries each night",
+                _money(DAY * ENTRIES * figures["verifying"] * 30.4 / 3600 * PRICES["core"]),
+            ],
+        ],
+    )
+
+
+def _money(dollars: float) -> str:
+    return f"{dollars:,.2f}" if dollars < 10 else f"{dollars:,.0f}"
 
 
 def simulate(figures: dict[str, float], ledgers: int, rate: float, *, seconds: float, seed: int) -> list[str]:
@@ -112,6 +153,7 @@ def main() -> None:
     chosen = parser.parse_args()
     figures = MEASURED | (json.loads(chosen.figures.read_text()) if chosen.figures else {})
     sizes(figures)
+    costs(figures)
     header = ["ledgers", "the busiest has", "entries a second", "busy", "median write", "99 of 100 within", ""]
     for name, rate in (("mean", DAY / 86_400), ("peak", PEAK * DAY / 86_400)):
         rows = [simulate(figures, n, rate, seconds=chosen.seconds, seed=n) for n in (1, 2, 4, 8, 16)]

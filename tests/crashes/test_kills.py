@@ -38,11 +38,13 @@ def test_whatever_was_released_before_a_kill_was_charged(place, point) -> None:
     """Every act, killed one after the other on one ledger, with the history of all of them."""
     history = History()
     place.clinic(epsilon=100).close()
-    for turn, act in enumerate(LEDGER_ACTS):
-        with child(do_everything, place, f"{act}.{point}:kill", f"{turn}") as (process, pipe):
+    faults = [f"{act}.{point}:kill" for act in LEDGER_ACTS]
+    faults.append(f"seal.{point}:kill:2")  # the first seal is that of a population which was just created
+    for turn, fault in enumerate(faults):
+        with child(do_everything, place, fault, f"{turn}") as (process, pipe):
             history.hear(told(pipe))
             process.join()
-            assert process.exitcode == KILLED, act
+            assert process.exitcode == KILLED, fault
         with place.open() as ledger:
             recover(ledger, history)
             history.check(ledger)

@@ -108,13 +108,13 @@ def one_question(pipe: "Connection | OneAtATime", ledger: Ledger, key: str, popu
     pipe.send(Release(key, charged.answer, PRICE, population))
 
 
-def one_of_a_stream(pipe: Connection, ledger: Ledger, stream: str, number: int) -> None:
-    key = f"{stream} {number}"
-    intent = intend_one(ledger, stream, number=number, key=key, question=f"q{number}", sealed=SEED)
-    decided = decide(ledger, intent)
+def one_of_a_stream(pipe: Connection, ledger: Ledger, stream: str, number: int, population: str = "clinic") -> None:
+    key, asked = f"{stream} {number}", {"number": number, "question": f"q{number}", "population": population}
+    intent = intend_one(ledger, stream, key=key, sealed=SEED, **asked)
+    decided = decide(ledger.of(population), intent)
     # the first answer of a stream costs its opening, every yes its price
     cost = PRICE * (number == 1) + PRICE * (decided.outcome is RoundOutcome.YES)
-    pipe.send(Release(key, decided.answer, cost))
+    pipe.send(Release(key, decided.answer, cost, population))
 
 
 def decide(ledger: Ledger, intent: Intent | Decision) -> Decision:
@@ -229,7 +229,8 @@ class History:
     def _again(ledger: Ledger, key: str, population: str) -> str | None:
         stream, _, number = key.partition(" ")
         if stream[0] in "sf":
-            decided = intend_one(ledger, stream, number=99, key=key, question=f"q{number}", sealed=SEED)
+            asked = {"number": 99, "question": f"q{number}", "population": population}
+            decided = intend_one(ledger, stream, key=key, sealed=SEED, **asked)
             assert isinstance(decided, Decision), key
             return decided.answer
         stored = ledger.questions.charge(request(key, epsilon=PRICE, population=population))

@@ -9,29 +9,37 @@ import random
 import time
 from collections import Counter
 from contextlib import ExitStack
+from fractions import Fraction
+from itertools import cycle
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from crashes.workload import History, child, one_of_a_stream, one_question, recover, told
-from ledger.clinic import Place, opening
+from lapwing.ledger.entries import Receipt
+from lapwing.vocabulary.guarantee import PureDP
+from ledger.clinic import PEOPLE, Place, opening
 from postgres_server import where_there_is_room
 
 SEEDS = (1, 2)
+POPULATIONS = ("clinic", "school", "office")
 _LONGEST = 0.15  # seconds that a process lives after it first told something
 
 
 def ask_and_stream(pipe: Connection, place: Place, turn: str) -> None:
-    """Ask questions, open streams, ask and close them, advance versions, until somebody kills the process."""
+    """Ask about three populations by turns, with streams, new versions and seals, until somebody kills the process."""
     with place.open() as ledger:
-        for number in range(10**6):
-            one_question(pipe, ledger, f"{turn} {number}")
-            name = f"s{turn}.{number}"
-            ledger.reservations.open(opening(name, yeses=3, opening="1/100", price="1/100"))
+        for number, population in zip(range(10**6), cycle(POPULATIONS)):
+            one_question(pipe, ledger, f"{turn} {number}", population)
+            name, one = f"s{turn}.{number}", ledger.of(population)
+            asking = opening(name, yeses=3, opening="1/100", price="1/100", population=population)
+            one.reservations.open(asking)
             for asked in (1, 2):
-                one_of_a_stream(pipe, ledger, name, asked)
-            ledger.reservations.close(name)
-            ledger.administration.advance_version("clinic", "visits")
+                one_of_a_stream(pipe, ledger, name, asked, population)
+            one.reservations.close(name)
+            ledger.administration.advance_version(population, "patients")
+            if number % 2:
+                ledger.seal()
 
 
 def run(seconds: float, seed: int, *, most: int | None = None) -> Counter[str]:
@@ -39,16 +47,27 @@ def run(seconds: float, seed: int, *, most: int | None = None) -> Counter[str]:
     chance, end, history, turn = random.Random(seed), time.monotonic() + seconds, History(), 0
     with TemporaryDirectory(prefix="lapwing-", dir=where_there_is_room()) as folder:
         place = Place.in_file(Path(folder) / "ledger.db")
-        place.clinic(epsilon=10**6).close()
+        receipts = _populated(place)
         while turn == 0 or (time.monotonic() < end and turn != most):
             _kill_some(place, history, chance, turn)
-            with place.open() as ledger:
+            with place.open(receipts=receipts) as ledger:
                 recover(ledger, history)
+                receipts = [ledger.seal(), *(ledger.of(name).head() for name in POPULATIONS)]
             turn += 1
-        with place.open() as ledger:
+        with place.open(receipts=receipts) as ledger:
             history.check(ledger)
         assert history.releases, f"seed {seed}: nobody told anything"
     return Counter({"turns of kills": turn, "answers told": len(history.releases)})
+
+
+def _populated(place: Place) -> list[Receipt]:
+    """Make a ledger with all populations, and return the receipts to keep."""
+    budget = PureDP(epsilon=Fraction(10**6))
+    with place.clinic(epsilon=10**6) as ledger:
+        for name in POPULATIONS[1:]:
+            ledger.administration.create_population(name, unit=PEOPLE, budget=budget)
+            ledger.administration.add_table(name, "patients")
+        return [ledger.seal(), *(ledger.of(name).head() for name in POPULATIONS)]
 
 
 def _kill_some(place: Place, history: History, chance: random.Random, turn: int) -> None:

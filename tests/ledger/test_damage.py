@@ -11,6 +11,7 @@ from typing import ClassVar
 import pytest
 
 from fuzz.damage import HEAD, LEDGER, LOG, Kept, flipped
+from lapwing.ledger.chains import leaf, merkle_root
 from lapwing.ledger.entries import Entry, HeadFile, Receipt, chain_name, genesis, link, of_chain, recall_digest
 from lapwing.ledger.export import check_export, export_json
 from lapwing.ledger.replay import verify
@@ -69,7 +70,10 @@ def entries(path) -> list[Entry]:
 
 
 def forge(path, records: list[dict]) -> None:
-    """Write another history and hash it right: what someone does who knows how the ledger works."""
+    """Write another history and hash it right: what someone does who knows how the ledger works.
+
+    The directory, which has sealed the first entry, is written anew, too.
+    """
     before, rows = genesis(CLINIC), []
     for record in records:
         body = json.dumps(record, sort_keys=True, separators=(",", ":"))
@@ -81,6 +85,16 @@ def forge(path, records: list[dict]) -> None:
         connection.execute("update ledger set seq = ?, hash = ?", (rows[-1][0], before))
         connection.commit()
     head_of(path).accept(Receipt(ledger=CLINIC, seq=rows[-1][0], hash=before.hex()))
+    end = leaf(1, rows[0][2])
+    with closing(raw(path, chain=0)) as connection, connection:
+        connection.execute("drop trigger if exists entries_are_never_changed")
+        founding, seal = connection.execute("select hash, body from entries where seq < 3 order by seq").fetchall()
+        anew = json.loads(seal[1]) | {"heads": {"1": end}, "root": merkle_root({1: end}).hex()}
+        body = json.dumps(anew, sort_keys=True, separators=(",", ":"))
+        hash_ = link(founding[0], body)
+        connection.execute("update entries set body = ?, hash = ? where seq = 2", (body, hash_))
+        connection.execute("update ledger set hash = ?", (hash_,))
+    SqliteDatabase(path).head.accept(Receipt(ledger="2f1c", seq=2, hash=hash_.hex()))
 
 
 def test_verify_looks_into_the_structures_of_the_database(file, monkeypatch) -> None:
@@ -100,14 +114,16 @@ class TestRows:
     @pytest.mark.catalogue("L9")
     def test_an_edited_entry_is_named(self, file) -> None:
         edit(file, """update entries set body = replace(body, '"answer":"42"', '"answer":"43"') where seq = 6;""")
-        with pytest.raises(LedgerDamagedError, match="entry 6 of the ledger is not what was written") as refused:
+        with pytest.raises(
+            LedgerDamagedError, match=r"entry 6 of chain 2f1c/1 \(population 'clinic'\) is not what was written"
+        ) as refused:
             Place.in_file(file).open()
         assert refused.value.seq == 6
 
     @pytest.mark.catalogue("L9")
     def test_a_deleted_entry_is_named(self, file) -> None:
         edit(file, "delete from entries where seq = 8;")
-        with pytest.raises(LedgerDamagedError, match="entry 8 of the ledger is missing") as refused:
+        with pytest.raises(LedgerDamagedError, match=r"entry 8 of chain 2f1c/1 .* is missing") as refused:
             Place.in_file(file).open()
         assert refused.value.seq == 8
 
@@ -288,7 +304,7 @@ class TestBackups:
 
     def test_no_new_ledger_is_made_where_one_was_lost(self, file) -> None:
         file.unlink()
-        with pytest.raises(LedgerUnwritableError, match="names ledger 2f1c, which had come to entry 1"):
+        with pytest.raises(LedgerUnwritableError, match="names ledger 2f1c, which had come to entry 2"):
             Place.in_file(file).create("new")
         assert not file.exists()
 

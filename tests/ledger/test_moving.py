@@ -206,7 +206,7 @@ def test_a_chain_that_arrived_in_another_ledger_than_it_moved_to_is_found_out(he
         with monkeypatch.context() as liar:
             liar.setattr(type(third), "name", "b0b0")
             move_here(third, tmp_path / "school.jsonl", end_of(tmp_path / "school.jsonl"))
-        with pytest.raises(LedgerDamagedError, match="chain 2f1c/2 goes on in ledger b0b0, and this is ledger c0c0"):
+        with pytest.raises(LedgerDamagedError, match="chain 2f1c/3 goes on in ledger b0b0, and this is ledger c0c0"):
             verify(third)
 
 

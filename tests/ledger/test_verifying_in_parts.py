@@ -9,6 +9,8 @@ import pytest
 
 from lapwing.ledger.chain import Chain
 from lapwing.ledger.entries import Receipt, chain_name, genesis, link
+from lapwing.ledger.export import export_json
+from lapwing.ledger.ledger import open_ledger
 from lapwing.ledger.replay import replay_elsewhere, verify
 from lapwing.ledger.reservation_states import RoundOutcome
 from lapwing.vocabulary.errors import LedgerDamagedError, ParameterError
@@ -22,6 +24,7 @@ NAMES = ("clinic", "school", "office")
 def ledger(request):
     with Place.chosen(request.param, request).clinic() as made:
         fill(made)
+        lose(made)
         yield made
 
 
@@ -33,7 +36,7 @@ def file(quick_path):
 
 
 def fill(ledger) -> None:
-    """Three populations that take turns, with streams, batches and a note that concerns all of them."""
+    """Three populations that take turns, with streams and batches; nothing is sealed but how they began."""
     for name in NAMES[1:]:
         ledger.administration.create_population(name, unit=PEOPLE, budget=PureDP(epsilon=Fraction(1)))
         ledger.administration.add_table(name, "patients")
@@ -47,6 +50,9 @@ def fill(ledger) -> None:
         one.streams.decide("s", number=1, answers=[(RoundOutcome.NO, "no")])
         one.streams.intend("s", number=2, key="q2", questions=["q2", "q3"], sealed=SEED)
         one.streams.decide("s", number=2, answers=[(RoundOutcome.NO, "no")] * 2, sealed=b"x" * 77)
+
+
+def lose(ledger) -> None:
     ledger.administration.accept_rollback("an older copy was put back")
     ledger.administration.resume("school")
 
@@ -79,6 +85,19 @@ def test_several_processes_find_what_one_finds(ledger) -> None:
         verify(ledger, cores=0)
 
 
+def test_none_is_opened_by_the_process_that_divides_them(ledger, tmp_path, monkeypatch) -> None:
+    """It would follow each of them before the others begin."""
+    export_json(ledger, tmp_path / "1.jsonl")
+    alone = verify(ledger)
+    opened = []
+    monkeypatch.setattr(Chain, "check", lambda self: opened.append(self.name))
+    with open_ledger(ledger.chains.database) as again:
+        assert verify(again, cores=2).head == alone.head
+        export_json(again, tmp_path / "2.jsonl", cores=2)
+    assert opened == ["2f1c"]
+    assert (tmp_path / "1.jsonl").read_bytes() == (tmp_path / "2.jsonl").read_bytes()
+
+
 def each(ledger):
     return [(name, ledger.of(name)) for name in ledger.populations()]
 
@@ -93,7 +112,7 @@ def test_the_first_wrong_entry_is_named_whichever_process_finds_it(file, wrong) 
     def give_back(record) -> None:
         record["account"]["after"]["filters"]["everyone"]["spent"] = "0/1"
 
-    numbers = (3,) if wrong == "office" else (1, 2, 3)
+    numbers = (5,) if wrong == "office" else (1, 3, 5)
     due = [forge(file, number, give_back) for number in numbers]
     with Place.in_file(file).open() as ledger:
         for cores in (1, 2):
@@ -107,6 +126,6 @@ def test_a_process_is_not_content_with_another_end(file) -> None:
         chain: Chain = ledger.of("clinic").here
         end, database = chain.head(), chain.store.database
         ledger.administration.resume("clinic")  # what is written meanwhile is not its matter
-        replay_elsewhere([(database, end)], "2f1c")
+        replay_elsewhere([(database, end, "the clinic")], "2f1c")
         with pytest.raises(LedgerDamagedError, match="is not the end"):
-            replay_elsewhere([(database, replace(end, hash="00" * 32))], "2f1c")
+            replay_elsewhere([(database, replace(end, hash="00" * 32), "the clinic")], "2f1c")

@@ -4,10 +4,12 @@ A chain has its own end, lock, head and checkpoint, and is read only when somebo
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cached_property
+from typing import Final
 
 from lapwing.ledger.background_check import BackgroundCheck
-from lapwing.ledger.checkpoint import EVERY, CheckpointFile
+from lapwing.ledger.checkpoint import EVERY, CheckpointFile, SealedEnd
 from lapwing.ledger.database import Database
 from lapwing.ledger.entries import REMEDY, Receipt, compare
 from lapwing.ledger.questions import Questions
@@ -15,6 +17,9 @@ from lapwing.ledger.reservations import Reservations
 from lapwing.ledger.store import Store
 from lapwing.ledger.streams import Streams
 from lapwing.vocabulary.errors import LedgerDamagedError
+
+_FURTHER: Final = 100
+"""A new checkpoint is also written when the directory was read further by this many entries."""
 
 
 class Chain:
@@ -27,6 +32,8 @@ class Chain:
         self.store = store
         self._checkpoints, self._checked = checkpoints, 0
         self._followed: Receipt | None = None
+        self.sealed: SealedEnd | None = None  # what the directory has sealed of it, as far as that was read
+        self._sealed_until = 0  # and how far it was by the checkpoint
 
     @cached_property
     def questions(self) -> Questions:
@@ -67,6 +74,8 @@ class Chain:
     def check(self) -> None:
         """Follow the chain from the checkpoint to its end; without one, all of it, and compare the indexes."""
         known = None if self._checkpoints is None else self._checkpoints.read()
+        if known is not None and known.sealed is not None:
+            self.sealed, self._sealed_until = known.sealed, known.sealed.until.seq
         if known is not None and self.store.begin_at(known):
             self._checked, self._followed = known.receipt.seq, known.followed
             self.head()
@@ -98,10 +107,16 @@ class Chain:
             for name in transaction.open_reservations():
                 transaction.reservation(name)
 
-    def _keep_checkpoint(self, *, is_opening: bool = False) -> None:
-        """Write a checkpoint if the chain was checked further than before; delete it if damage was found.
+    def keep_sealed(self, sealed: SealedEnd) -> None:
+        """Know what the directory has sealed of this chain, and keep it for the next opening."""
+        self.sealed = sealed
+        self._keep_checkpoint(is_opening=True)
 
-        What the background check has followed is written when the chain is closed: nobody waits for that who opens it.
+    def _keep_checkpoint(self, *, is_opening: bool = False) -> None:
+        """Write a checkpoint if the chain was checked, or the directory read, further than before.
+
+        It is deleted if damage was found. What the background check has followed is written when the chain is closed:
+        nobody waits for that who opens it.
         """
         background, seen = self.store.background, self.store.seen
         if self._checkpoints is None:
@@ -110,11 +125,14 @@ class Chain:
             self._checkpoints.forget()
             return
         has_grown = seen is not None and seen.seq >= self._checked + EVERY
+        sealed_until = 0 if self.sealed is None else self.sealed.until.seq
+        has_grown |= sealed_until >= self._sealed_until + _FURTHER
         if has_grown or (not is_opening and background and self._is_further(background.followed)):
             checked = self.store.checked
             if checked is not None:
-                self._checkpoints.write(checked)
+                self._checkpoints.write(replace(checked, sealed=self.sealed))
                 self._checked, self._followed = checked.receipt.seq, checked.followed
+                self._sealed_until = sealed_until
 
     def _is_further(self, followed: Receipt | None) -> bool:
         """Return whether the background check, which wraps around, has followed enough entries since the checkpoint."""

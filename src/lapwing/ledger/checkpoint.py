@@ -5,8 +5,9 @@ that hold a state: the policy and the account of each population, allowances, op
 of them is detected, as it is while a ledger is open. Their hashes are in the checkpoint, too: an attacker who changes
 one of them and computes a new hash for it has to change the checkpoint as well. Those of streams are compared when the
 ledger is opened, and the others when the state is read (`known_states`), before anything is decided by it. It also has
-digests of all keys, so that a key that is no longer found is missed. Any other entry that is read from before the
-checkpoint must still follow from the entry before it, and the whole chain is followed in the background
+digests of all keys, so that a key that is no longer found is missed, and, of the chain of a population, the last end
+that the directory has sealed, so that the seals before it need not be read again. Any other entry that is read from
+before the checkpoint must still follow from the entry before it, and the whole chain is followed in the background
 (`background_check`).
 
 A checkpoint is authenticated under a key that is kept outside the ledger: write access to the ledger is not enough to
@@ -22,7 +23,7 @@ from contextlib import suppress
 from dataclasses import field
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from lapwing.ledger.entries import Asked, Lookup, Receipt, of_chain
 from lapwing.ledger.key_digests import KeyDigests, fingerprint
@@ -36,13 +37,21 @@ EVERY: Final = 1000
 _LARGEST: Final = 1 << 30
 
 
+class SealedEnd(NamedTuple):
+    """How far the directory was read, and the last end of a chain that it had sealed by then; empty if it had none."""
+
+    until: Receipt
+    end: str
+
+
 @frozen(kw_only=False)
 class Checkpoint:
     """An entry up to which everything was checked, and the last entries by then for each lookup of a state.
 
     `latest` are those of streams, `openings` the first entries of these, and `hashes` those of all of them when they
     were checked. `states` are the policies, accounts and allowances, with what is `newer`. `keys` are digests of all
-    keys. `followed` is where the background check had come to, unless it was over.
+    keys. `followed` is where the background check had come to, unless it was over. `sealed` is what the directory has
+    sealed of this chain.
     """
 
     receipt: Receipt
@@ -53,6 +62,7 @@ class Checkpoint:
     states: KnownStates
     newer: Mapping[Asked, State] = field(default_factory=dict)
     followed: Receipt | None = None
+    sealed: SealedEnd | None = None
 
 
 class CheckpointFile:
@@ -98,7 +108,8 @@ class CheckpointFile:
             followed = said["followed"] and Receipt.parse(said["followed"])
             known = KnownStates(self._secret, dict(said["known"]), states)
             receipt, openings = Receipt.parse(said["receipt"]), dict(said["openings"])
-            return Checkpoint(receipt, latest, openings, hashes, keys, known, followed=followed)
+            sealed = said["sealed"] and SealedEnd(Receipt.parse(said["sealed"][0]), str(said["sealed"][1]))
+            return Checkpoint(receipt, latest, openings, hashes, keys, known, followed=followed, sealed=sealed)
         return None
 
     def write(self, checkpoint: Checkpoint) -> None:
@@ -116,6 +127,7 @@ class CheckpointFile:
             "states": fingerprint(states),
             "size": len(states),
             "followed": None if checkpoint.followed is None else str(checkpoint.followed),
+            "sealed": checkpoint.sealed and [str(checkpoint.sealed.until), checkpoint.sealed.end],
         }
         body = canonical(said).encode("ascii")
         making = self.path.with_name(f"{self.path.name}.making-{os.getpid()}-{threading.get_ident()}")
@@ -163,6 +175,6 @@ def _hashes(numbers: list[int], packed: str) -> dict[int, bytes]:
     return {seq: together[place * _HASH : (place + 1) * _HASH] for place, seq in enumerate(numbers)}
 
 
-_FILE: Final = b"lapwing checkpoint 4"
+_FILE: Final = b"lapwing checkpoint 5"
 _HASH: Final = sha256().digest_size
 _KEYS: Final = b"lapwing checkpoint keys 1"

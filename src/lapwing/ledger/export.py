@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, Final
 
-from lapwing.ledger.chains import name_of, sealed_by
+from lapwing.ledger.chains import leaf, merkle_root, name_of, sealed_end
 from lapwing.ledger.database import Database
 from lapwing.ledger.entries import Entry, Receipt, Record, check_chain, compare
 from lapwing.ledger.ledger import Ledger
@@ -114,9 +114,7 @@ def export_json(ledger: Ledger, path: Path, *, cores: int = 1) -> Receipt:
         if first is not ledger.chains.directory:
             return end
         # The directory came first: what it seals is in each chain that is read after it, and it has founded them.
-        founded = ledger.chains.founded().items()
-        names = sorted(name for name, one in founded if one.last and one.number <= end.seq)
-        chains = [(chain.store.database, chain.name) for chain in map(ledger.chains.of, names)]
+        chains = [(chain.store.database, one.ledger) for chain, one in ledger.chains.unopened(end.seq)]
         if cores == 1 or len(chains) <= 1:
             for database, name in chains:
                 _write(database, name, file)
@@ -175,29 +173,59 @@ def check_export(path: Path, receipts: Iterable[Receipt] = ()) -> Receipt:
     first entry that is wrong; an export that is older than a receipt or has another past is a `LedgerRolledBackError`.
     """
     wanted = list(receipts)
-    ends, found, sealed = dict[str, Receipt](), dict[Receipt, None](), list[Receipt]()
-    names, noted_at = dict[int, str](), 0
+    ends, hashes, sealed = dict[str, Receipt](), dict[tuple[str, int], bytes](), _Seals()
     for end, entries in read_export(path):
         is_first, ends[end.ledger] = not ends, end
-        noted = {receipt.seq for receipt in [*wanted, *sealed] if receipt.ledger == end.ledger}
+        noted = {one.seq for one in [*wanted, *sealed.of(end.ledger)] if one.ledger == end.ledger}
         for entry in entries:
             if entry.seq in noted:
-                found[Receipt(ledger=end.ledger, seq=entry.seq, hash=entry.hash.hex())] = None
-            if is_first and '"kind":"founding"' in entry.body:
-                names[entry.seq] = name_of(end.ledger, entry.record)
-            elif is_first and '"kind":"note"' in entry.body:
-                noted_at = entry.seq
-            elif is_first and '"kind":"heads"' in entry.body:
-                if noted_at == entry.seq - 1:  # ends that were sealed before were lost, which was accepted
-                    others = {names.get(int(number)) for number in entry.record["heads"]}
-                    sealed = [one for one in sealed if one.ledger not in others]
-                sealed += sealed_by(names, entry.record)
-    hashes = {(one.ledger, one.seq): bytes.fromhex(one.hash) for one in found}
+                hashes[end.ledger, entry.seq] = entry.hash
+            if is_first:
+                sealed.read(end.ledger, entry)
     whole = next(iter(ends.values()))
     for receipt in [*wanted, *sealed]:
         end = ends.get(receipt.ledger, whole)
         compare(receipt, ledger=end.ledger, last=end.seq, found=hashes.get((receipt.ledger, receipt.seq)))
     return whole
+
+
+class _Seals:
+    """The ends of chains that a directory has sealed: all of them have to be in its export, and its roots to be right.
+
+    After the note of a loss the ends that it seals take the place of those of before, which may be lost.
+    """
+
+    def __init__(self) -> None:
+        self._names, self._ends, self._noted = dict[int, str](), dict[int, str](), 0
+        self._receipts = dict[str, list[Receipt]]()
+
+    def read(self, ledger: str, entry: Entry) -> None:
+        """Follow an entry of the directory; in the only chain of another export there is none that says this."""
+        if '"kind":"founding"' in entry.body:
+            self._names[entry.seq], self._ends[entry.seq] = name_of(ledger, entry.record), leaf(0)
+        elif '"kind":"note"' in entry.body:
+            self._noted = entry.seq
+        elif '"kind":"heads"' in entry.body:
+            record = entry.record
+            for number, end in record["heads"].items():
+                self._seal(int(number), end, is_anew=self._noted == entry.seq - 1)
+            if merkle_root(self._ends).hex() != record["root"]:
+                raise LedgerDamagedError("has another root than that of the ends it seals", seq=entry.seq)
+
+    def _seal(self, number: int, end: str, *, is_anew: bool) -> None:
+        self._ends[number] = end
+        name = self._names.get(number, "")
+        if is_anew:
+            self._receipts[name] = []
+        if end != leaf(0):
+            self._receipts.setdefault(name, []).append(sealed_end(name, end))
+
+    def of(self, name: str) -> list[Receipt]:
+        """Return the ends of one chain."""
+        return self._receipts.get(name, [])
+
+    def __iter__(self) -> Iterator[Receipt]:
+        return (receipt for promised in self._receipts.values() for receipt in promised)
 
 
 def read_export(path: Path) -> Iterator[tuple[Receipt, Iterator[Entry]]]:

@@ -17,7 +17,7 @@ from lapwing.ledger.administration import Administration
 from lapwing.ledger.append_times import AppendTimes
 from lapwing.ledger.budget_requests import BudgetRequests
 from lapwing.ledger.chain import Chain
-from lapwing.ledger.chains import Chains
+from lapwing.ledger.chains import ChainEnd, Chains
 from lapwing.ledger.checkpoint import CheckpointFile
 from lapwing.ledger.database import Database, Turns
 from lapwing.ledger.entries import (
@@ -168,6 +168,18 @@ class Ledger:
     def populations(self) -> list[str]:
         """Return the names of all populations."""
         return self.chains.names()
+
+    def has(self, name: str) -> bool:
+        """Return whether there is a population of this name; nothing else is looked at."""
+        return self.chains.has(name)
+
+    def ends(self) -> dict[str, ChainEnd]:
+        """Return the ends of all populations by one statement: it opens no chain, and checks none."""
+        return self.chains.ends()
+
+    def last_decisions(self, numbers: Sequence[int]) -> dict[int, int]:
+        """Return the last decisions in the chains of these numbers: no chain is opened, and none is checked."""
+        return self.chains.last_decisions(numbers)
 
     def population(self, name: str) -> PopulationRecord:
         """Return the current policy of a population."""
@@ -366,9 +378,13 @@ class Ledger:
         """Return this ledger, open at the population whose chain has this number."""
         return self.of(self.chains.population_of(number))
 
-    def seal(self) -> Receipt:
-        """Return a receipt that covers all chains as they are now: keep it elsewhere, and none can be rolled back."""
-        return self.chains.seal()
+    def seal(self, *, unless_within: float = 0) -> Receipt:
+        """Return a receipt that covers all chains as they are now: keep it elsewhere, and none can be rolled back.
+
+        With `unless_within`, that of the last seal is enough if any host has written it within so many seconds: so
+        several hosts that seal every minute do it once.
+        """
+        return self.chains.seal(unless_within=unless_within)
 
     def close(self) -> None:
         """Close files and connections."""

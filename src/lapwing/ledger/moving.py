@@ -46,7 +46,7 @@ def move_away(ledger: Ledger, population: str, to: str, path: Path, *, by: str =
         elif known.moved_to != to:
             remedy = "import its export there"
             raise ParameterError("to", to, reason=f"is not where it has moved, ledger {known.moved_to}", remedy=remedy)
-    ledger.seal()
+    ledger.chains.seal_one(population)  # the others may be damaged, which is no reason to keep this one
     return export_json(chain, path)
 
 

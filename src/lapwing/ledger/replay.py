@@ -587,7 +587,10 @@ def verify(
     chains.directory.store.inspect(deep=True)
     chains.directory.store.inspect()
     directory = chains.directory.head()
-    populations = [(chain, chain.head()) for chain in ledger.chosen() if chain is not chains.directory]
+    if ledger.is_whole and cores > 1:  # each is opened by the process that follows it
+        populations = chains.unopened(directory.seq)
+    else:
+        populations = [(chain, chain.head()) for chain in ledger.chosen() if chain is not chains.directory]
     followed = replay_chain(chains.directory.store, directory, is_directory=True)
     whole = sum(end.seq for _, end in populations)
     parts = _parts(populations, cores)
@@ -652,14 +655,14 @@ def replay_chain(
 def _beside(parts: Sequence[Part], ledger: str, stack: ExitStack) -> list[Callable[[], None]]:
     """Begin a process for each part; return what waits for the end of each."""
     pool = stack.enter_context(spawned(len(parts)))
-    said = [[(chain.store.database, end) for chain, end in part] for part in parts]
+    said = [[(chain.store.database, end, chain.store.called) for chain, end in part] for part in parts]
     return [pool.submit(replay_elsewhere, one, ledger).result for one in said]
 
 
-def replay_elsewhere(part: Sequence[tuple[Database, Receipt]], ledger: str) -> None:
-    """Do chains of a ledger again, in a process of its own."""
-    for database, end in part:
-        store = Store(database, name=end.ledger)
+def replay_elsewhere(part: Sequence[tuple[Database, Receipt, str]], ledger: str) -> None:
+    """Do chains of a ledger again, each with its end and its name for people, in a process of its own."""
+    for database, end, called in part:
+        store = Store(database, name=end.ledger, called=called)
         try:
             _replayed([(Chain(store), end)], ledger, None)
         finally:

@@ -61,7 +61,13 @@ from lapwing.ledger.queue import LazyConnection, PendingChange, Rivals, SpoiledE
 from lapwing.ledger.reservation_states import ReservationRecord
 from lapwing.ledger.states import PopulationRecord, StateCache
 from lapwing.ledger.transaction import Append, Clock, Known, Transaction
-from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, LedgerInDoubtError, LedgerUnwritableError
+from lapwing.vocabulary.errors import (
+    LedgerDamagedError,
+    LedgerError,
+    LedgerInDoubtError,
+    LedgerRolledBackError,
+    LedgerUnwritableError,
+)
 
 T = TypeVar("T")
 Join: TypeAlias = Callable[[list[PendingChange]], None]
@@ -115,9 +121,15 @@ class Store:
     """The ledger's place: one connection to write and one to read, safe to share among threads and after a fork."""
 
     def __init__(
-        self, database: Database, clock: Clock = now, *, above: "Store | None" = None, name: str | None = None
+        self,
+        database: Database,
+        clock: Clock = now,
+        *,
+        above: "Store | None" = None,
+        name: str | None = None,
+        called: str = "",
     ) -> None:
-        self.database, self._clock = database, clock
+        self.database, self._clock, self.called = database, clock, called  # as which chain people know it
         self._above, self._name = above, name  # the directory is above all other chains, and knows how they are named
         self._writer, self._reader = LazyConnection(database), LazyConnection(database)
         # A file has one writer, whichever chain it is at: the threads of a process wait here, and not by looking again.
@@ -561,7 +573,11 @@ class Store:
     def require_undamaged(self) -> None:
         """Refuse if the background check found damage in this chain or in the directory."""
         if self.background is not None:
-            self.background.require()
+            try:
+                self.background.require()
+            except LedgerDamagedError as error:
+                error.name(self.called)
+                raise
         if self._above is not None:
             self._above.require_undamaged()
 
@@ -591,6 +607,8 @@ class Store:
         except BaseException as error:
             connection.undo()
             self.has_found_damage |= isinstance(error, LedgerDamagedError)
+            if isinstance(error, (LedgerDamagedError, LedgerRolledBackError)):
+                error.name(self.called)
             if isinstance(error, LedgerError) or not isinstance(error, Exception):
                 raise
             if isinstance(error, OSError):
@@ -599,7 +617,9 @@ class Store:
             meaning = self.database.translate(error)
             if meaning is None:
                 raise
-            self.has_found_damage |= isinstance(meaning, LedgerDamagedError)
+            if isinstance(meaning, LedgerDamagedError):
+                self.has_found_damage = True
+                meaning.name(self.called)
             raise meaning from error
 
 

@@ -303,27 +303,42 @@ class LedgerSchemaError(LedgerError):
 
 
 class LedgerDamagedError(LedgerError):
-    """An entry is not what was once written, or the file cannot be read; then `seq`, the first bad entry, is 0."""
+    """An entry is not what was once written, or the file cannot be read; then `seq`, the first bad entry, is 0.
 
-    def __init__(self, reason: str, *, seq: int = 0) -> None:
-        self.seq = seq
-        place = f"entry {seq} of the ledger " if seq else ""
-        super().__init__(f"{place}{reason}; restore a backup that every receipt agrees with, and never edit a ledger")
+    `chain` says in words which chain of the ledger it is of, where that is known.
+    """
+
+    def __init__(self, reason: str, *, seq: int = 0, chain: str = "") -> None:
+        self.reason, self.seq, self.chain = reason, seq, ""
+        self.name(chain)
+
+    def name(self, chain: str) -> None:
+        """Say which chain it is of, unless that is said already."""
+        self.chain = self.chain or chain
+        place = f"{self.chain}: " if self.chain else ""
+        place = f"entry {self.seq} of {self.chain or 'the ledger'} " if self.seq else place
+        remedy = "restore a backup that every receipt agrees with, and never edit a ledger"
+        super().__init__(f"{place}{self.reason}; {remedy}")
 
 
 class LedgerRolledBackError(LedgerError):
     """The ledger, whose last entry is `last`, is older than one that was seen before, or has another past.
 
-    `seq` is the entry that is missing or different; 0 if the whole ledger is another.
+    `seq` is the entry that is missing or different; 0 if the whole ledger is another. `chain` says in words which chain
+    of the ledger it is, where that is known.
     """
 
-    def __init__(self, reason: str, *, seq: int, last: int, remedy: str = "") -> None:
-        self.seq, self.last = seq, last
-        place = f"entry {seq}; this ledger" if seq else "it"
-        remedy = remedy or f"bring back the {'newest copy' if seq else 'right one'}"
-        super().__init__(
-            f"{reason} ({place} ends at entry {last}); charges may be missing, so nothing is answered: {remedy}"
-        )
+    def __init__(self, reason: str, *, seq: int, last: int, remedy: str = "", chain: str = "") -> None:
+        self.reason, self.seq, self.last, self.chain = reason, seq, last, ""
+        self.remedy = remedy or f"bring back the {'newest copy' if seq else 'right one'}"
+        self.name(chain)
+
+    def name(self, chain: str) -> None:
+        """Say which chain it is, unless that is said already."""
+        self.chain = self.chain or chain
+        this = self.chain or ("this ledger" if self.seq else "it")
+        ends = f"{f'entry {self.seq}; ' if self.seq else ''}{this} ends at entry {self.last}"
+        super().__init__(f"{self.reason} ({ends}); charges may be missing, so nothing is answered: {self.remedy}")
 
 
 class UnansweredError(LedgerError):

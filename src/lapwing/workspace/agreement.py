@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from lapwing.accounting.filters.account import EVERYONE, Budget, is_raise, require_raise
+from lapwing.accounting.filters.account import EVERYONE, Account, Budget, is_raise, require_raise
 from lapwing.accounting.filters.charge import DeltaShares
 from lapwing.engines.reading import hide_failures
 from lapwing.fingerprints import Fingerprints
@@ -52,13 +52,13 @@ class Agreement:
     def require(self, declared: PopulationSettings) -> None:
         """Refuse settings that the ledger does not know of: only an update, on purpose, changes the account."""
         name, section = declared.population.name, declared.section
-        if name not in self._ledger.populations():
+        if not self._ledger.has(name):
             raise section.error((), f"population {name!r} is not in the ledger", _UPDATE)
-        for one in self._differences(declared):
+        kept, account = self._ledger.population(name), self._ledger.account(name)
+        for one in _differences(declared, kept, account):
             remedy = _UPDATE if self._is_correctable(name, one.table) else f"{_TAKE_BACK}{one.never}"
             raise section.error(one.place, one.reason, remedy)
-        kept = self._ledger.population(name)
-        if self._ledger.account(name).budget != declared.budget:
+        if account.budget != declared.budget:
             raise section.error(("budget",), "this is not the budget that the ledger keeps", _UPDATE)
         for table in declared.population.tables:
             if table.name not in kept.tables:
@@ -94,12 +94,12 @@ class Agreement:
         """Refuse settings to which no update leads; nothing is written."""
         self._require_own_people(declared)
         name, section = declared.population.name, declared.section
-        if name not in self._ledger.populations():
+        if not self._ledger.has(name):
             return
-        for one in self._differences(declared):
+        kept, account = self._ledger.population(name), self._ledger.account(name)
+        for one in _differences(declared, kept, account):
             if not self._is_correctable(name, one.table):
                 raise section.error(one.place, one.reason, f"{_TAKE_BACK}{one.never}")
-        account = self._ledger.account(name)
         if not is_raise(account.budget, declared.budget) and not self._is_correctable(name, None):
             with section.blamed("budget"):
                 require_raise(account.budget, declared.budget)
@@ -107,7 +107,7 @@ class Agreement:
     def is_new(self, declared: PopulationSettings, table: str) -> bool:
         """Say whether nothing was ever asked about a table as it is declared: it is not in the ledger, or corrected."""
         people = declared.population
-        if people.name not in self._ledger.populations():
+        if not self._ledger.has(people.name):
             return True
         kept, key = self._ledger.population(people.name), whose_row(people, people.table(table))
         return table not in kept.tables or kept.keys.get(table, key) != key
@@ -115,7 +115,7 @@ class Agreement:
     def update(self, declared: PopulationSettings, *, by: str = "custodian") -> None:
         """Bring the ledger to what is declared about a population, after `require_possible`; `by` is who decided it."""
         people, administration = declared.population, self._ledger.administration
-        if people.name not in self._ledger.populations():
+        if not self._ledger.has(people.name):
             administration.create_population(people.name, **_terms(declared), by=by)
         elif self._has_other_terms(declared):
             kept = self._ledger.population(people.name)
@@ -160,7 +160,7 @@ class Agreement:
     def _require_own_people(self, declared: PopulationSettings) -> None:
         """Refuse new tables with the people of another population: a second account would be a second budget."""
         name = declared.population.name
-        known = self._ledger.population(name).tables if name in self._ledger.populations() else {}
+        known = self._ledger.population(name).tables if self._ledger.has(name) else {}
         for table, source in declared.sources.items():
             owner = None if table in known else self._fingerprints.owner(name, source)
             if owner is not None:
@@ -175,32 +175,33 @@ class Agreement:
         same_people = self._ledger.population(people.name).unit == people.unit
         return is_lower or not same_people or set(account.filters) != set(people.segment_titles or (EVERYONE,))
 
-    def _differences(self, declared: PopulationSettings) -> Iterator[_Difference]:
-        """Yield the differences of settings and ledger about who is protected, in all tables or in one."""
-        people, kept = declared.population, self._ledger.population(declared.population.name)
-        for what in ("person_key", "adjacency", "protects_groups_of"):
-            if getattr(kept.unit, what) != getattr(people.unit, what):
-                yield _Difference(
-                    (what,),
-                    f"{what} is not what this population was opened with",
-                    "who is protected never changes; a new population starts a new account",
-                )
-        for table in people.tables:
-            column, kind = whose_row(people, table)
-            known_column, known_kind = kept.keys.get(table.name, (column, kind))
-            if (known_column, known_kind) != (column, kind):
-                was = f"table {table.name!r} was added with the person key {known_column!r} ({known_kind})"
-                never = "whose row it is never changes"
-                yield _Difference(("tables", table.name), f"{was}, and this is {column!r} ({kind})", never, table.name)
-        if set(self._ledger.account(people.name).filters) != set(people.segment_titles or (EVERYONE,)):
-            yield _Difference(
-                ("segments",),
-                "these are not the segments that this population was opened with",
-                "they never change: whoever changed the segment would be paid for twice",
-            )
-
 
 _Limits: TypeAlias = tuple[tuple[str, ...] | None, Budget | None]  # the tables one may ask about, and the most
+
+
+def _differences(declared: PopulationSettings, kept: PopulationRecord, account: Account) -> Iterator[_Difference]:
+    """Yield the differences of settings and ledger about who is protected, in all tables or in one."""
+    people = declared.population
+    for what in ("person_key", "adjacency", "protects_groups_of"):
+        if getattr(kept.unit, what) != getattr(people.unit, what):
+            yield _Difference(
+                (what,),
+                f"{what} is not what this population was opened with",
+                "who is protected never changes; a new population starts a new account",
+            )
+    for table in people.tables:
+        column, kind = whose_row(people, table)
+        known_column, known_kind = kept.keys.get(table.name, (column, kind))
+        if (known_column, known_kind) != (column, kind):
+            was = f"table {table.name!r} was added with the person key {known_column!r} ({known_kind})"
+            never = "whose row it is never changes"
+            yield _Difference(("tables", table.name), f"{was}, and this is {column!r} ({kind})", never, table.name)
+    if set(account.filters) != set(people.segment_titles or (EVERYONE,)):
+        yield _Difference(
+            ("segments",),
+            "these are not the segments that this population was opened with",
+            "they never change: whoever changed the segment would be paid for twice",
+        )
 
 
 def _limits_of(kept: PopulationRecord, analyst: str) -> _Limits:

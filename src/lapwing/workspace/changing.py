@@ -184,7 +184,7 @@ def create_population(workspace: Workspace, draft: Draft, new: NewTable, *, by: 
 def _has_an_account(workspace: Workspace, name: str) -> bool:
     """Say whether people of this name are protected already; without a table, an attempt ended half-way."""
     ledger = workspace.ledger
-    return name in ledger.populations() and bool(ledger.population(name).tables)
+    return ledger.has(name) and bool(ledger.population(name).tables)
 
 
 def _with(before: str, text: str) -> str:

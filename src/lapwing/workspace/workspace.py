@@ -15,7 +15,7 @@ import getpass
 import json
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,16 +27,22 @@ from lapwing.engines.reading import hide_failures
 from lapwing.fingerprints import Fingerprints
 from lapwing.ledger.checkpoint import CheckpointFile
 from lapwing.ledger.ledger import Ledger, open_ledger
-from lapwing.ledger.reservation_states import STREAM
+from lapwing.ledger.reservation_states import Intent
 from lapwing.noise.randomness import SYSTEM
 from lapwing.session import Session
 from lapwing.tables import Tables
 from lapwing.vocabulary import errors
-from lapwing.vocabulary.errors import LapwingError, LedgerError, SettingsError
-from lapwing.vocabulary.frozen import frozen
+from lapwing.vocabulary.errors import (
+    LapwingError,
+    LedgerDamagedError,
+    LedgerError,
+    LedgerRolledBackError,
+    SettingsError,
+)
 from lapwing.vocabulary.lifetime import Lifetime, LockedFile, closing_on_failure, replace_text
 from lapwing.vocabulary.wording import escaped
 from lapwing.workspace.agreement import LOG, Agreement, unreadable
+from lapwing.workspace.recovering import Recovering, Recovery
 from lapwing.workspace.settings import FILE, PopulationSettings, Settings, as_folder, read_settings
 
 if TYPE_CHECKING:
@@ -52,14 +58,6 @@ _MOST_LOGGED: Final = 16 * 1024 * 1024
 Act = Callable[[], object]
 
 
-@frozen()
-class Recovery:
-    """Result of a recovery: how many questions and rounds were settled, and the streams that still wait, with why."""
-
-    settled: int
-    unsettled: Mapping[str, LapwingError]
-
-
 class Workspace:
     """An open workspace: where sessions come from, and what the custodian does besides editing lapwing.toml."""
 
@@ -67,6 +65,7 @@ class Workspace:
         self.folder, self.settings, self.ledger = folder, settings, ledger
         self._fingerprints = Fingerprints(folder / FINGERPRINTS)
         self._agreement = Agreement(ledger, self._fingerprints)
+        self._recovering = Recovering(ledger, self._resume)
         self._log = failure_log(folder)
         self._tables: dict[str, Tables] = {}
         self.resources = ExitStack()  # the ledger, and the databases above it
@@ -151,13 +150,17 @@ class Workspace:
             tables.close()
 
     def _require_agreed(self, settings: Settings, *, but: str | None = None) -> None:
-        """Refuse settings that do not agree with the ledger, or name another one; one population may be left out."""
+        """Refuse settings that do not agree with the ledger, or name another one; one population may be left out.
+
+        One whose chain is damaged is left out as well: nothing is asked about it, and its sessions look again.
+        """
         if settings.ledger != self.settings.ledger:
             reason, remedy = "names another ledger", "open the workspace anew"
             raise SettingsError(str(self.folder / FILE), 0, reason=reason, remedy=remedy)
         for name, declared in settings.populations.items():
             if name != but:
-                self._agreement.require(declared)
+                with suppress(LedgerDamagedError, LedgerRolledBackError):
+                    self._agreement.require(declared)
         self._agreement.require_vocabularies(settings)
 
     def rewrite(self, population: str, change: Callable[[str], str], *, by: str, act: Act | None = None) -> None:
@@ -220,7 +223,8 @@ class Workspace:
         """Return whether settings agree with the ledger."""
         try:
             for declared in read_settings(self.folder, text).populations.values():
-                self._agreement.require(declared)
+                with suppress(LedgerDamagedError, LedgerRolledBackError):
+                    self._agreement.require(declared)
         except LapwingError:
             return False
         return True
@@ -262,30 +266,26 @@ class Workspace:
         with self._open_tables(declared).hold(self.ledger.population(declared.population.name).tables):
             pass
 
-    def recover(self) -> Recovery:
+    def recover(self, also: Collection[str] = ()) -> Recovery:
         """Settle what dead processes left in flight; the work of live processes, on any host, is left alone.
 
         A question without an answer is lost, and stays charged, and so is a round of a reservation. A question of a
-        stream is decided with its own noise; where that cannot be, the others are settled all the same.
+        stream is decided with its own noise; where that cannot be, the others are settled all the same. A population
+        that cannot be read keeps nobody from the others. In those in which nothing was in flight, and nothing was
+        written since, nothing is looked for, but in those that are `also` named.
         """
-        every = [self.ledger.of(name) for name in self.ledger.populations()]
-        lost = sum(one.questions.lose_abandoned() + one.reservations.lose_abandoned() for one in every)
-        intents = [(one, intent) for one in every for intent in one.reservations.unsettled(STREAM)]
-        failures: dict[str, LapwingError] = {}
-        for one, intent in intents:
-            stream = one.reservations.find(intent.reservation)
-            try:
-                self.session(stream.population, analyst=stream.analyst).resume(stream.name)
-            except LedgerError:
-                raise
-            except LapwingError as failure:  # mostly it is lost now, or its stream is closed: settled as well
-                failures[intent.reservation] = failure
-        left = {intent.reservation for one in every for intent in one.reservations.unsettled(STREAM)}
-        decided = sum(intent.reservation not in left for _, intent in intents)
-        unsettled = {name: reason for name, reason in failures.items() if name in left}
-        for reason in unsettled.values():
+        found = self._recovering.recover(also)
+        for reason in found.unsettled.values():
             self._log(reason)
-        return Recovery(settled=lost + decided, unsettled=unsettled)
+        return found
+
+    def _resume(self, one: Ledger, intent: Intent) -> None:
+        stream = one.reservations.find(intent.reservation)
+        self.session(stream.population, analyst=stream.analyst).resume(stream.name)
+
+    def maybe_in_flight(self) -> list[str]:
+        """Return the populations in which something may be in flight; the others have not been written to since."""
+        return list(self._recovering.candidates())
 
     def close(self) -> None:
         """Let go of the ledger and the databases; all sessions end."""

@@ -645,6 +645,7 @@ def test_a_new_key_closes_open_streams_at_their_full_price(clinic) -> None:
     assert run(clinic, "recover", "--new-key", "--yes", "--json").json == {
         "settled": 1,
         "unsettled": {},
+        "unread": {},
         "new_key": True,
         "accepted_rollback": False,
     }

@@ -161,7 +161,7 @@ def test_what_cannot_be_settled_is_named_and_the_rest_is_settled(clinic) -> None
     assert "stream clinic" in run(clinic, "recover").out
     settings.write_text(only)
     told = run(clinic, "recover", "--json").json
-    assert told == {"settled": 1, "unsettled": {}, "new_key": False, "accepted_rollback": False}
+    assert told == {"settled": 1, "unsettled": {}, "unread": {}, "new_key": False, "accepted_rollback": False}
 
 
 def test_a_crashed_question_is_settled_with_its_own_noise(clinic) -> None:
@@ -173,6 +173,7 @@ def test_a_crashed_question_is_settled_with_its_own_noise(clinic) -> None:
     assert run(clinic, "recover", "--json").json == {
         "settled": 1,
         "unsettled": {},
+        "unread": {},
         "new_key": False,
         "accepted_rollback": False,
     }

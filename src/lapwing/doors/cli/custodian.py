@@ -9,7 +9,7 @@ import click
 
 from lapwing.answers.budget import BudgetStatus, budget_words, most_words
 from lapwing.answers.releases import Price
-from lapwing.doors.cli.commands import facts, json_option, tell, waiting
+from lapwing.doors.cli.commands import exit_code, facts, json_option, tell, waiting
 from lapwing.doors.cli.ledger import require_known_analyst
 from lapwing.doors.cli.options import Door, complete_tables, folder_option, for_the_custodian
 from lapwing.doors.cli.overview import hints
@@ -441,15 +441,25 @@ def recover(door: Door, *, new_key: bool, accept_rollback: bool, yes: bool) -> N
             recovered = workspace.recover()
     end = "made; streams that the old one sealed are closed at full price when they are next asked" if new_key else None
     left = {name: str(failure) for name, failure in recovered.unsettled.items()}
+    unread = {name: str(failure) for name, failure in recovered.unread.items()}
     door.tell(
-        {"settled": recovered.settled, "unsettled": left, "new_key": new_key, "accepted_rollback": accept_rollback},
+        {
+            "settled": recovered.settled,
+            "unsettled": left,
+            "unread": unread,
+            "new_key": new_key,
+            "accepted_rollback": accept_rollback,
+        },
         facts(
             ("older copy", f"accepted; {_STOPPED}" if accept_rollback else None),
             ("settled", several(recovered.settled, "question")),
             *(("not settled", f"stream {name}: {reason}") for name, reason in left.items()),
+            *(("not read", f"population {name}: {reason}") for name, reason in unread.items()),
             ("key", end),
         ),
     )
+    if recovered.unread:
+        click.get_current_context().exit(max(map(exit_code, recovered.unread.values())))
 
 
 def _accept_rollback(door: Door, *, yes: bool) -> None:

@@ -36,7 +36,8 @@ from lapwing.doors.server.problems import AFTER_DATA, NOT_THERE, problem_bytes
 from lapwing.doors.server.rates import AtOnce, Limits
 from lapwing.doors.server.roles import Right
 from lapwing.doors.server.saved_questions import SavedQuestions
-from lapwing.doors.server.server_state import ServerState
+from lapwing.doors.server.server_state import SEALING, ServerState
+from lapwing.doors.server.shared_places import SharedPlaces
 from lapwing.doors.server.shared_rates import rate_limits
 from lapwing.doors.server.sign_in_provider import Provider
 from lapwing.doors.server.trusted_proxy import TrustedProxy
@@ -88,12 +89,19 @@ def operation_routes(answering: Answering) -> list[Route]:
 def make_server(workspace: Workspace, store: DoorStore, settings: DoorSettings) -> Server:
     """Return the server that handlers use, from a workspace and the store of its people."""
     state, limits = ServerState(workspace), settings.limits
+    places = SharedPlaces(state.ledger.gate, state.ledger.name, limits.at_once) if store.is_remote else None
     made = Server(
         state=state,
         people=Directory(store, most_tokens=limits.tokens),
         memory=Memory(store),
         saved=SavedQuestions(store),
-        jobs=Jobs(tick=settings.tick, at_once=limits.at_once, most_waiting=limits.waiting, on_failure=state.log),
+        jobs=Jobs(
+            tick=settings.tick,
+            at_once=limits.at_once,
+            most_waiting=limits.waiting,
+            on_failure=state.log,
+            places=places,
+        ),
         limits=limits,
         rates=rate_limits(store, limits),
         metrics=Metrics(fine=_timed_finely(), appends=state.ledger.appends),
@@ -189,15 +197,18 @@ def make_application(workspace: Workspace, store: DoorStore, settings: DoorSetti
 
 
 async def _watch(server: Server) -> None:
-    """Look once a second whether the settings changed, and now and then whether a process died with work in hand."""
+    """Look once a second whether the settings changed, and now and then whether a process died with work in hand.
+
+    Each by itself: what fails is logged and tried again, and keeps nothing else from being done.
+    """
+    state = server.state
     for second in count():
-        try:
-            if second % RECOVERY == 0:
-                await to_thread.run_sync(server.state.workspace.recover)
-            await asyncio.sleep(1)
-            await to_thread.run_sync(server.state.look_around)
-        except Exception as failure:  # noqa: BLE001 - it is logged for the custodian, and tried again
-            server.state.log(failure)
+        if second % RECOVERY == 0:
+            await to_thread.run_sync(state.attempt, state.recover)
+        if second % SEALING == SEALING - 1:
+            await to_thread.run_sync(state.attempt, state.seal)
+        await asyncio.sleep(1)
+        await to_thread.run_sync(state.attempt, state.look_around)
 
 
 def _not_there(site: Site) -> Callable[[Request, Exception], Awaitable[Response]]:

@@ -74,14 +74,9 @@ def revoke_token(call: ServerCall) -> Any:
 
 def list_populations(call: ServerCall) -> Any:
     """List the populations that whoever calls may see."""
-    state, found = call.server.state, []
-    for name in state.populations():
-        try:
-            state.require_population(name, call.person)
-        except ProblemError:
-            continue
-        found.append({"population": name, "tables": [table.name for table in _tables(call, name)]})
-    return found
+    state = call.server.state
+    known = [name for name in state.populations() if state.may_know(name, call.person)]
+    return [{"population": name, "tables": [table.name for table in _tables(call, name)]} for name in known]
 
 
 def _tables(call: ServerCall, name: str) -> Any:

@@ -4,7 +4,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from msgspec import UNSET
@@ -15,7 +15,7 @@ from lapwing.doors.server.calls import ServerCall
 from lapwing.doors.server.problems import ProblemError
 from lapwing.doors.server.roles import Role
 from lapwing.ledger.budget_requests import RequestState
-from lapwing.vocabulary.errors import ParameterError, SettingsError
+from lapwing.vocabulary.errors import LedgerError, ParameterError, SettingsError
 from lapwing.workspace.agreement import LOG
 from lapwing.workspace.changing import decide, grant
 
@@ -197,7 +197,7 @@ def _decide_request(call: ServerCall, number: int) -> None:
 
 
 def show_failures(call: ServerCall) -> Any:
-    """Return the last lines of the custodian's log, failures by kind, and how full the disk is.
+    """Return the last lines of the custodian's log, failures by kind, what cannot be read, and how full the disk is.
 
     Lines of the log may hold data, so they are for custodians alone.
     """
@@ -210,6 +210,7 @@ def show_failures(call: ServerCall) -> Any:
     return {
         "lines": lines[-_LINES:],
         "kinds": [{"kind": kind, "times": times, "last": last} for kind, times, last in _by_kind(found)],
+        "damaged": [{"population": name, "why": why} for name, why in sorted(call.server.state.damaged.items())],
         "disk": {"total": usage.total, "free": usage.free, "files": files},
     }
 
@@ -221,25 +222,27 @@ def _by_kind(lines: list[re.Match[str]]) -> list[tuple[str, int, str]]:
 
 
 def list_unsettled(call: ServerCall) -> Any:
-    """List what was charged and has no end."""
-    ledger = call.server.state.ledger
-    questions = [
-        {"entry": one.seq, "population": one.population, "analyst": one.analyst, "at": one.at, "stream": None}
-        for name in ledger.populations()
-        for one in ledger.of(name).questions.unsettled()
-    ]
-    intents = [
-        {"entry": one.seq, "population": None, "analyst": None, "at": None, "stream": one.reservation}
-        for name in ledger.populations()
-        for one in ledger.of(name).reservations.unsettled()
-    ]
+    """List what was charged and has no end, in populations that can be read."""
+    questions, intents = list[dict[str, Any]](), list[dict[str, Any]]()
+    for name in call.server.state.workspace.maybe_in_flight():
+        ledger = call.server.state.ledger.of(name)
+        with suppress(LedgerError):  # the page about failures names those that cannot be read
+            asked, drawn = ledger.questions.unsettled(), ledger.reservations.unsettled()
+            questions += [
+                {"entry": one.seq, "population": one.population, "analyst": one.analyst, "at": one.at, "stream": None}
+                for one in asked
+            ]
+            intents += [
+                {"entry": one.seq, "population": None, "analyst": None, "at": None, "stream": one.reservation}
+                for one in drawn
+            ]
     return questions + intents
 
 
 def recover(call: ServerCall) -> Any:
     """Settle what dead processes left behind."""
-    found = call.server.state.workspace.recover()
-    return {"settled": found.settled, "unsettled": sorted(found.unsettled)}
+    found = call.server.state.recover()
+    return {"settled": found.settled, "unsettled": sorted(found.unsettled), "unread": sorted(found.unread)}
 
 
 def role_of(given: str) -> Role:

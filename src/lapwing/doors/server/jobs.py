@@ -21,6 +21,7 @@ from anyio import CapacityLimiter, to_thread
 
 from lapwing.doors.server.memory import conflict
 from lapwing.doors.server.problems import AFTER_DATA, ProblemError, body_of, headers_of, status_of
+from lapwing.doors.server.shared_places import SharedPlaces
 from lapwing.session import Session
 from lapwing.vocabulary.errors import LapwingError
 
@@ -100,13 +101,17 @@ Work = Callable[[Job], Any]
 
 @dataclass(slots=True, kw_only=True)
 class Jobs:
-    """All jobs of this process; finished ones are remembered for a while."""
+    """All jobs of this process; finished ones are remembered for a while.
+
+    Of one person `at_once` run at the same time: in this process, and with `places` on all hosts together.
+    """
 
     tick: float
     at_once: int
     most_waiting: int
     on_failure: Callable[[Exception], None]
     most_bytes: int = _MOST_BYTES
+    places: SharedPlaces | None = None
     _jobs: OrderedDict[JobName, Job] = field(default_factory=OrderedDict)
     _threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(4))
     _turns: "WeakValueDictionary[str, asyncio.Semaphore]" = field(default_factory=WeakValueDictionary)
@@ -188,6 +193,8 @@ class Jobs:
         tasks |= self._watchers
         if tasks:  # what they write must be written before its store is closed
             await asyncio.wait(tasks, timeout=_TO_THE_END)
+        if self.places is not None:
+            await self.places.stop()
 
     def _forget(self) -> None:
         """Forget what ended longest ago, of too many or too long endings: the ledger and the memory have them."""
@@ -212,9 +219,17 @@ class Jobs:
         self._forget()
 
     async def _run(self, job: Job, work: Work, stream: str | None) -> Ending:
+        try:
+            return await self._run_in_turn(job, work, stream)
+        except LapwingError as failure:  # whether others run cannot be asked: nothing was asked or charged
+            return _refused(failure)
+
+    async def _run_in_turn(self, job: Job, work: Work, stream: str | None) -> Ending:
         async with AsyncExitStack() as turns:
             person = self._turns.setdefault(job.name.person, asyncio.Semaphore(self.at_once))
             await turns.enter_async_context(person)
+            if self.places is not None:
+                await turns.enter_async_context(self.places.of(job.name.person))
             if stream is not None:  # two asks of one stream would do the same work
                 await turns.enter_async_context(self._streams.setdefault(stream, asyncio.Lock()))
             await turns.enter_async_context(self._threads)
@@ -229,7 +244,7 @@ class Jobs:
             told = work(job)
             return Ending(_OK, told if isinstance(told, bytes) else msgspec.json.encode(told))
         except LapwingError as failure:
-            return Ending(status_of(failure), msgspec.json.encode(body_of(failure)), headers_of(failure))
+            return _refused(failure)
         except ProblemError as problem:
             return Ending(problem.status, msgspec.json.encode(problem.body()), problem.headers)
         except Exception as failure:  # noqa: BLE001 - it may depend on data: one body for all of it
@@ -237,6 +252,10 @@ class Jobs:
             self.on_failure(failure)
             status, code, message = AFTER_DATA
             return Ending(status, msgspec.json.encode({"error": {"code": code, "message": message}}))
+
+
+def _refused(failure: LapwingError) -> Ending:
+    return Ending(status_of(failure), msgspec.json.encode(body_of(failure)), headers_of(failure))
 
 
 def state_after(status: int) -> JobState:

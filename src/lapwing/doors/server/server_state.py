@@ -5,12 +5,16 @@ entry, the cached bytes are returned. An answer under its key never changes. Eve
 """
 
 import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec import UNSET
 
 from lapwing.answers.preview import QuestionLike
+from lapwing.doors.server.decision_watch import DecisionWatch
 from lapwing.doors.server.lru_cache import LruCache
 from lapwing.doors.server.people import Person
 from lapwing.doors.server.problems import ProblemError
@@ -18,7 +22,8 @@ from lapwing.doors.server.roles import Role
 from lapwing.ledger.ledger import Ledger
 from lapwing.session import Session
 from lapwing.streams import QuestionStream
-from lapwing.vocabulary.errors import LapwingError
+from lapwing.vocabulary.errors import LapwingError, LedgerError
+from lapwing.workspace.recovering import Recovery
 from lapwing.workspace.settings import FILE
 from lapwing.workspace.workspace import Workspace, failure_log
 
@@ -30,6 +35,10 @@ _MOST_READ: Final = 4 * 1024 * 1024
 """Bytes of the bodies whose questions are kept: a question takes thirty times as many."""
 _MOST_SYNTHETIC: Final = 16
 """Synthetic tables, and explorers, whose models are kept: one may have millions of rows."""
+SEALING: Final = 60
+"""Seconds between two seals of the directory, where anything has grown; over all hosts together."""
+_PATIENCE: Final = 10.0
+"""Seconds until settings that did not agree are compared again, if neither they nor any decision changed meanwhile."""
 _ADMITTED: Final = frozenset({Role.GUEST, Role.ANALYST})
 """Roles that see a population only if it admits them: a guest sees no more than the analyst they may become."""
 
@@ -62,10 +71,14 @@ class ServerState:
         self.synthetic: LruCache[tuple[str, str, str], SyntheticTable] = LruCache(most=_MOST_SYNTHETIC)
         self.explorers: LruCache[tuple[str, str, str], KeptExplorer] = LruCache(most=_MOST_SYNTHETIC)
         self.trouble: str | None = None
+        self.damaged: dict[str, str] = {}
+        """Populations whose chain could not be read, and why; the others are served."""
         self._standings: LruCache[tuple[str, str], _Standing] = LruCache()
         self._doors: dict[tuple[str, str | None], Session] = {}
         self._lock = threading.Lock()
+        self._decisions, self._logged = DecisionWatch(workspace.ledger), dict[str, str]()
         self._settings = self._stamp()
+        self._refused: tuple[object, float] | None = None  # the stamp that did not agree, and when to try it again
 
     @property
     def ledger(self) -> Ledger:
@@ -88,10 +101,36 @@ class ServerState:
         """
         if name not in self.workspace.settings.populations:
             raise ProblemError.not_there()
-        last = self.ledger.of(name).last_entry()
+        with self._noting(name):
+            last = self.ledger.of(name).last_entry()
         if person.role in _ADMITTED and not self._standing(name, person, last).is_admitted:
             raise ProblemError.not_there()
         return last
+
+    def may_know(self, name: str, person: Person) -> bool:
+        """Say whether a population is listed for a person; of one that cannot be read only those know who see all."""
+        try:
+            self.require_population(name, person)
+        except ProblemError:
+            return False
+        except LedgerError:
+            return person.role not in _ADMITTED
+        return True
+
+    @contextmanager
+    def _noting(self, name: str) -> Iterator[None]:
+        """Remember whether the chain of a population can be read; what is wrong with it is logged once."""
+        try:
+            yield
+        except LedgerError as failure:
+            self._note(name, failure)
+            raise
+        self.damaged.pop(name, None)
+
+    def _note(self, name: str, failure: LedgerError) -> None:
+        if self.damaged.get(name) != str(failure):
+            self.damaged[name] = str(failure)
+            self.log(failure)
 
     def is_limited(self, name: str, person: Person, last: int) -> bool:
         """Say whether a person may ask about some tables of a population only; `last` is the last entry about it."""
@@ -128,22 +167,51 @@ class ServerState:
         """Open the tables before the first question comes; what cannot be opened now is tried again with it."""
         for name in self.populations():
             try:
-                self.workspace.check(name)
+                with self._noting(name):
+                    self.workspace.check(name)
+            except LedgerError:  # it is noted
+                continue
             except LapwingError as failure:
                 self.log(failure)
 
+    def recover(self) -> Recovery:
+        """Settle what dead processes left; a population that cannot be read is noted, and keeps nobody waiting."""
+        damaged = frozenset(self.damaged)
+        found = self.workspace.recover(also=damaged)
+        for name, failure in found.unread.items():
+            self._note(name, failure)
+        for name in damaged - found.unread.keys():
+            self.damaged.pop(name, None)
+        return found
+
+    def seal(self) -> None:
+        """Seal the directory, if any population has grown, and no host has sealed it within the last minute."""
+        self.ledger.seal(unless_within=SEALING)
+
+    def attempt(self, work: Callable[[], object]) -> None:
+        """Do what has to be done now and then; a failure is logged, but not again while it stays the same."""
+        name = getattr(work, "__name__", "")
+        try:
+            work()
+        except Exception as failure:  # noqa: BLE001 - it is logged for the custodian, and tried again
+            if self._logged.get(name) != str(failure):
+                self._logged[name] = str(failure)
+                self.log(failure)
+        else:
+            self._logged.pop(name, None)
+
     def look_around(self) -> None:
         """Go on with new settings if lapwing.toml changed and agrees with the ledger; else keep the old ones."""
-        stamp = self._stamp()
-        if stamp == self._settings:
+        stamp, now = self._stamp(), time.monotonic()
+        if stamp == self._settings or (self._refused and self._refused[0] == stamp and now < self._refused[1]):
             return
         try:
             self.workspace.finish_change()
             self.workspace.reload()
         except LapwingError as failure:  # an edit that `lapwing update` has not brought to the ledger yet
-            self.trouble = str(failure)
+            self.trouble, self._refused = str(failure), (stamp, now + _PATIENCE)
             return
-        self._settings, self.trouble = stamp, None
+        self._settings, self.trouble, self._refused = stamp, None, None
         self.renew()
 
     def renew(self) -> None:
@@ -158,7 +226,7 @@ class ServerState:
     def _stamp(self) -> tuple[object, ...]:
         """Return a change stamp: the stat of the settings, and the ledger's last decision about each population."""
         found = (self.folder / FILE).stat()
-        return found.st_mtime_ns, found.st_ino, *map(self.ledger.population, self.ledger.populations())
+        return found.st_mtime_ns, found.st_ino, self._decisions.look()
 
     def close(self) -> None:
         """Let go of the ledger and the databases."""

@@ -56,8 +56,9 @@ class LedgerRow:
 
 def ledger_rows(visit: PageVisit, entries: Sequence[Record]) -> list[LedgerRow]:
     """Return entries as rows."""
-    requests, populations = visit.server.state.ledger.budget_requests, visit.server.state.ledger.populations()
-    about = {one["population"] for one in entries if "budget_request" in one and one["population"] in populations}
+    ledger, requests = visit.server.state.ledger, visit.server.state.ledger.budget_requests
+    named = {one["population"] for one in entries if "budget_request" in one}
+    about = {name for name in named if ledger.has(name)}
     asked = {(name, one.number): one.analyst for name in about for one in requests.all(name)}
     return [_row(visit, entry, asked) for entry in entries]
 

@@ -131,15 +131,9 @@ class PageVisit:
     def around(self) -> str:
         """The population whose pages are linked to: that in the path, or the only one that is for this person."""
         known = self.server.state.populations() if self.person.id and not self.population else []
-        found = [name for name in known if self._sees(name)] if len(known) < _MANY else []
+        may_know = self.server.state.may_know
+        found = [name for name in known if may_know(name, self.person)] if len(known) < _MANY else []
         return found[0] if len(found) == 1 else self.population
-
-    def _sees(self, population: str) -> bool:
-        try:
-            self.server.state.require_population(population, self.person)
-        except ProblemError:
-            return False
-        return True
 
     @property
     def currency(self) -> str:
