@@ -95,7 +95,7 @@ class Kept:
 
 @pytest.fixture
 def kept(kind, request, tmp_path, monkeypatch) -> Kept:
-    monkeypatch.setattr(chain_module, "EVERY", 2)  # the directory, which has one entry, is followed whole
+    monkeypatch.setattr(chain_module, "EVERY", 3)  # the directory, which has two entries, is followed whole
     place = Place.chosen(kind, request)
     with place.clinic() as ledger:
         for number in range(QUESTIONS):
@@ -174,9 +174,9 @@ class TestTheWholeChain:
         with kept.open() as ledger:
             ledger.store.background.wait()
             assert ask(ledger, "k2", epsilon="1/100").answer == "noisy 2"
-            assert ask(ledger, "new").answer == "42"
+            assert ask(ledger, "new").answer == ask(ledger, "newer").answer == "42"
             assert not ledger.store.background.has_failed
-        assert kept.checkpoints.chain(CHAIN).read().receipt.seq == LAST + 2
+        assert kept.checkpoints.chain(CHAIN).read().receipt.seq == LAST + 4
 
     def test_the_answers_of_batches_are_compared_with_their_index(self, kept) -> None:
         kept.do("update recalls set place = 1 - place")

@@ -93,7 +93,7 @@ INDEXES = {
     "entries_question": "is in a list of 1, of which 0 are found",
     "entries_asked": "is in a list of 2, of which 0 are found",
     "entries_budget_request": "is in a list of 1, of which 0 are found",
-    "entries_caused": "is in a list of [0-9]+, of which 0 are found|entry 1 of chain 2f1c/1 .* is missing",
+    "entries_caused": "is in a list of [0-9]+, of which 0 are found|entry 1 of (the directory|chain .*) is missing",
 }
 
 

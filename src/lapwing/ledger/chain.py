@@ -3,6 +3,7 @@
 A chain has its own end, lock, head and checkpoint, and is read only when somebody asks about it.
 """
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
@@ -71,17 +72,24 @@ class Chain:
             entry = transaction.entry(receipt.seq)
             compare(receipt, ledger=transaction.ledger, last=transaction.last, found=entry and entry.hash)
 
-    def check(self) -> None:
-        """Follow the chain from the checkpoint to its end; without one, all of it, and compare the indexes."""
+    def check(self, hold: Callable[["Chain"], None] | None = None) -> None:
+        """Follow the chain from the checkpoint to its end; without one, all of it, and compare the indexes.
+
+        `hold` holds it against what is known of it elsewhere, once it was followed, before its background check begins.
+        """
         known = None if self._checkpoints is None else self._checkpoints.read()
         if known is not None and known.sealed is not None:
             self.sealed, self._sealed_until = known.sealed, known.sealed.until.seq
         if known is not None and self.store.begin_at(known):
             self._checked, self._followed = known.receipt.seq, known.followed
             self.head()
+            if hold is not None:
+                hold(self)
             self.store.background = BackgroundCheck.of(self.store.database, known)
         else:
             self._follow_whole()
+            if hold is not None:
+                hold(self)
             self._look_around()
             if self._checkpoints is not None:
                 self.store.keep_keys(self._checkpoints.no_keys(), self._checkpoints.no_states())
@@ -106,11 +114,6 @@ class Chain:
                     transaction.allowance(name, analyst)
             for name in transaction.open_reservations():
                 transaction.reservation(name)
-
-    def keep_sealed(self, sealed: SealedEnd) -> None:
-        """Know what the directory has sealed of this chain, and keep it for the next opening."""
-        self.sealed = sealed
-        self._keep_checkpoint(is_opening=True)
 
     def _keep_checkpoint(self, *, is_opening: bool = False) -> None:
         """Write a checkpoint if the chain was checked, or the directory read, further than before.

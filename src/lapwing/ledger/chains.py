@@ -7,12 +7,14 @@ receipts name it, `lapwing:LEDGER/CHAIN:NUMBER:HASH`, and those of the directory
 A receipt of one chain says nothing about another. So the directory is sealed from time to time: an entry has the heads
 of all chains that have grown since, and a Merkle root over the heads of all that were founded by then, so that `verify`
 misses one that was left out. Whoever keeps its receipt can tell later that none of them was rolled back behind it.
+The first end of a population is sealed when it is created, and its last when it moves away.
 """
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from functools import partial
 from hashlib import sha256
 from itertools import zip_longest
 from threading import Lock, RLock
@@ -263,13 +265,15 @@ class Chains:
         chain = self.unchecked(number, name, population)
         with closing_on_failure(chain), _naming(name, population):
             require_head(chain.store.database)
-            chain.check()
-            if not self._accepts_loss:
-                sealed = self._last_sealed(number, chain.sealed)
-                if sealed.end not in {"", leaf(0)}:
-                    chain.require(sealed_end(name, sealed.end))
-                chain.keep_sealed(sealed)
+            chain.check(None if self._accepts_loss else partial(self._hold, name))
         return chain
+
+    def _hold(self, name: str, chain: Chain) -> None:
+        """Refuse a chain that went back behind its last seal."""
+        sealed = self._last_sealed(chain.store.database.number, chain.sealed)
+        if sealed.end not in {"", leaf(0)}:
+            chain.require(sealed_end(name, sealed.end))
+        chain.sealed = sealed
 
     def unchecked(self, number: int, name: str, population: str) -> Chain:
         """Return a chain, as it is."""
