@@ -429,19 +429,26 @@ def _unlogged() -> Iterator[None]:
         _thread.ours = before
 
 
-_MARK = re.compile(r"`(?:[^`]|``)*`|'[^']*'|:p(\d+)")
+_MARK = re.compile(r"`(?:[^`]|``)*`|'[^']*'|CAST\(:p(\d+) AS (BIGINT|STRING)\)|:p(\d+)")
 """A name, a fixed text of ours, or the mark of a parameter, whichever comes first: a name may hold a mark."""
+_OWN_TYPE = {"BIGINT": int, "STRING": str}
+_HARMLESS = re.compile(r'[A-Za-z0-9 _.,:"\[\]-]*')
 
 
 def bound(statement: Statement) -> str:
-    """Return the text of a statement with its parameters written in, each in letters that can be nothing but a value.
+    """Return the text of a statement with its parameters written in, each in signs that can be nothing but a value.
 
     Spark itself writes parameters into the text, after it has read that once for the marks alone: half of what it
-    takes to read a statement. Texts go as the digits of their bytes, so that whatever they hold, they end no quote.
+    takes to read a statement. Texts go as the digits of their bytes, unless no sign in them could end a quote.
     """
 
     def written(found: re.Match[str]) -> str:
-        return found[0] if found[1] is None else _constant(statement.parameters[int(found[1])])
+        number = found[1] or found[3]
+        if number is None:
+            return found[0]
+        value = statement.parameters[int(number)]
+        cast = found[2] is not None and type(value) is not _OWN_TYPE[found[2]]
+        return f"CAST({_constant(value)} AS {found[2]})" if cast else _constant(value)
 
     return _MARK.sub(written, statement.text)
 
@@ -457,9 +464,9 @@ def _constant(value: Parameter) -> str:
         case date():  # as text: the driver cannot write the years before 1000
             return f"'{value.isoformat()}'"
         case str():
-            return f"CAST(X'{value.encode().hex()}' AS STRING)"
+            return f"'{value}'" if _HARMLESS.fullmatch(value) else f"CAST(X'{value.encode().hex()}' AS STRING)"
         case list():
-            return _constant(json.dumps(value))
+            return _constant(json.dumps(value, separators=(",", ":")))
 
 
 def _plain(part: Any) -> Any:
