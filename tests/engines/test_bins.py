@@ -11,8 +11,9 @@ from engines.clinic import clinic
 from lapwing.engines.bins import MOST_HALVED, bin_sql, guess_scale
 from lapwing.engines.derived_sql import widened_relation
 from lapwing.engines.dialect import Writer
+from lapwing.engines.emitter import Statement
 from lapwing.engines.files import DUCKDB
-from lapwing.engines.spark import _PINNED, SPARK, _sent
+from lapwing.engines.spark import _PINNED, SPARK, bound
 from lapwing.queries.catalogue.domains import DAYS, DOUBLES, INTEGERS, day, day_number, double_at, double_rank
 
 NUMBER = 200
@@ -68,8 +69,8 @@ def test_a_guessed_bin_is_the_one_that_holds_the_value_at_every_edge(spark, case
     session.createDataFrame(
         pa.table({"x": pa.array(values, STORED[domain], from_pandas=False)})
     ).createOrReplaceTempView("given")
-    sent = {f"p{n}": _sent(value) for n, value in enumerate(writer.parameters)}
-    found = session.sql(f"SELECT x, {text} AS bin FROM given", args=sent).toArrow().to_pydict()  # noqa: S608
+    asked = Statement(f"SELECT x, {text} AS bin FROM given", tuple(writer.parameters))  # noqa: S608
+    found = session.sql(bound(asked)).toArrow().to_pydict()
     assert len(found["bin"]) == len(values)
     for value, told in zip(found["x"], found["bin"], strict=True):
         place = place_of(domain, value)

@@ -5,7 +5,8 @@ import logging
 import math
 import os
 import time
-from datetime import date
+import warnings
+from datetime import date, timedelta
 from decimal import Decimal
 
 import pyarrow as pa
@@ -16,12 +17,14 @@ from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 
 import lapwing as ask
+import lapwing.engines.spark as driver
 from engines.cancelling import cancel_one_of_two
 from engines.parquet_writers import WRITERS, with_the_notes_of_another
 from lapwing.engines.duckdb import DuckDB
-from lapwing.engines.emitter import emit
-from lapwing.engines.spark import _PINNED, Spark, SparkTable, _sent
-from lapwing.queries.catalogue.column import Boolean, Column, Date, Integer, Real, Text
+from lapwing.engines.emitter import Statement, emit
+from lapwing.engines.spark import _PINNED, SPARK, Spark, SparkTable, bound
+from lapwing.engines.text_hash import SAMPLE, murmur
+from lapwing.queries.catalogue.column import Boolean, Category, Column, Date, Integer, Real, Text
 from lapwing.queries.catalogue.population import KeyType, Population, RowsPerPerson, Table
 from lapwing.queries.planning.planner import plan
 from lapwing.vocabulary.errors import EngineError, RegistrationError
@@ -100,6 +103,19 @@ def test_a_table_has_one_identity_however_its_name_is_spelt(spark, tmp_path) -> 
         assert len(spellings) == 1, table
         of_each.append(spellings.pop())
     assert len(set(of_each)) == 2
+
+
+def test_a_table_of_a_format_that_was_not_tried_is_opened_with_a_warning(spark, tmp_path, monkeypatch) -> None:
+    table = as_table(spark, tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Spark(patients(), {"patients": table}, spark).close()
+    monkeypatch.setattr(driver, "_UNTRIED", {"parquet"})  # which is what stands for Delta here
+    with (
+        pytest.warns(UserWarning, match="does not pin its version"),
+        Spark(patients(), {"patients": table}, spark) as engine,
+    ):
+        assert counted(engine, patients()) == 4
 
 
 def test_nothing_of_an_engine_stays_in_the_session(spark) -> None:
@@ -290,8 +306,7 @@ def test_no_row_is_compared_with_everybody_s(spark, where) -> None:
     with Spark(VISITS, {"patients": spark.createDataFrame(rows_of_many())}, spark) as engine:
         aggregate = plan(ask.count("patients", where), VISITS).aggregate
         statement = emit(aggregate, VISITS, engine._dialect, engine._relations)
-        sent = {f"p{n}": _sent(value) for n, value in enumerate(statement.parameters)}
-        planned = str(engine._session.sql(statement.text, args=sent)._jdf.queryExecution().executedPlan())
+        planned = str(engine._session.sql(bound(statement))._jdf.queryExecution().executedPlan())
     assert "Join" in planned
     assert "NestedLoop" not in planned
     assert "Cartesian" not in planned
@@ -431,6 +446,120 @@ def test_bytes_that_are_no_text_are_missing(spark, tmp_path) -> None:
             told.append(engine.keyed(by_city.aggregate).open_for_release())
             assert counted(engine, population) == 2 + bool(mine)
     assert told == [{("ok",): (2,)}] * 2
+
+
+def test_bytes_that_are_no_text_equal_none_and_are_missing_to_every_condition(spark, tmp_path) -> None:
+    """With one row a person, where declared texts are compared as they are stored, and looked up by their hashes."""
+    named = ("ab", "ok", "site 1", "é", "")
+    cities = [b"ok", b"\xff", b"ok\xff", "é".encode(), b"\xc3", b"", None, b"elsewhere", b"OK", b"ok", b"site 1"]
+    stored = pa.Array.from_buffers(pa.string(), len(cities), pa.array(cities, pa.binary()).buffers())
+    pq.write_table(pa.table({"pid": range(len(cities)), "city": stored}), tmp_path / "patients.parquet")
+    population = patients(Column(name="city", type=Category(values=named), nullable=True))
+    wanted = {
+        "city = 'ok'": 2,
+        "city in ('ok', 'é', 'ab')": 3,
+        "not (city in ('ok', 'é', 'ab'))": 4,
+        "city not in ('ok', 'é', '', 'ab', 'site 1')": 2,
+        "city is null": 4,
+        "city is not null": 7,
+        "city <> ''": 6,
+    }
+    with Spark(population, {"patients": tmp_path / "patients.parquet"}, spark) as engine:
+        assert engine._one_row == {"patients"}
+        assert {where: counted(engine, population, where) for where in wanted} == wanted
+        asked = [plan(ask.count("patients", where), population).aggregate for where in wanted]
+        engine._bitmap_memory = 1
+        together = engine.numbers(asked, versions={"patients": 1})
+        assert [one.open_for_release() for one in together] == list(wanted.values())
+        by_city = plan(ask.count("patients", by="city"), population).aggregate
+        assert len(engine.vector(by_city).open_for_release()) == len(by_city.cells)
+        told = dict(zip(by_city.cells, engine.vector(by_city).open_for_release(), strict=True))
+        missing = {(None,): 4} if (None,) in told else {}
+        assert told == {("ab",): 0, ("ok",): 2, ("site 1",): 1, ("é",): 1, ("",): 1} | missing
+
+
+def test_groups_of_what_was_not_declared_are_left_out_and_nobody_else_with_them(spark, tmp_path) -> None:
+    cities = ["a", "b", "c", None, "a", "z"]
+    pq.write_table(
+        pa.table({"pid": range(6), "city": cities, "age": [1, 2, 3, 4, None, 6]}), tmp_path / "patients.parquet"
+    )
+    columns = (
+        Column(name="city", type=Category(values=("a", "b", "q"))),
+        Column(name="age", type=Integer(low=0, high=9)),
+    )
+    population = patients(*columns)
+    with Spark(population, {"patients": tmp_path / "patients.parquet"}, spark) as engine:
+        assert engine._one_row == {"patients"}
+        for question, wanted in [
+            (ask.count("patients", by="city"), (2, 1, 0)),
+            (ask.count("patients", "age > 1", by="city"), (0, 1, 0)),
+            (ask.total("patients", "age", by="city"), (1, 2, 0)),
+        ]:
+            aggregate = plan(question, population).aggregate
+            assert "HAVING" in emit(aggregate, population, SPARK, engine._relations, engine._one_row).text
+            assert engine.vector(aggregate).open_for_release() == wanted
+
+
+def test_a_constant_is_read_as_it_was_written(spark) -> None:
+    values = [True, False, 0, -1, 2**63 - 1, -(2**63), 0.1, -0.0, 5e-324, 1.7976931348623157e308, math.inf, -math.inf]
+    values += [date(1, 1, 1), date(9999, 12, 31), "", "a'b\\`:p0", "\0é€😀\n--", "${x}", "' OR TRUE --", "\\"]
+    kinds = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", date: "DATE", str: "STRING"}
+    marks = [f"CAST({SPARK.mark(n)} AS {kinds[type(value)]}) AS `:p{n}``` " for n, value in enumerate(values)]
+    session = spark.newSession()
+    for setting, value in _PINNED.items():
+        session.conf.set(setting, value)
+    (told,) = session.sql(bound(Statement(f"SELECT {', '.join(marks)}, ':p0'", tuple(values)))).collect()
+    assert list(told) == [*values, ":p0"]
+    assert [math.copysign(1, one) for one in told if one == 0 and isinstance(one, float)] == [-1]
+    assert told.__fields__[:2] == [":p0`", ":p1`"]
+
+
+@pytest.mark.parametrize("texts", [["it's", "é`", ""], [], ["\\", '"']])
+def test_a_list_is_read_as_it_was_written(spark, texts) -> None:
+    statement = Statement(
+        "SELECT from_json(:p0, 'array<STRING>'), from_json(:p1, 'array<BIGINT>')", (texts, [2**62, -1])
+    )
+    assert list(spark.sql(bound(statement)).collect()[0]) == [texts, [2**62, -1]]
+
+
+def test_spark_hashes_texts_as_we_do_or_is_refused(spark, monkeypatch) -> None:
+    texts = [*SAMPLE, *("é€😀"[: i % 4] + "x" * i for i in range(70))]
+    hashed = spark.createDataFrame([(text,) for text in texts], "t string").selectExpr("hash(t)").collect()
+    assert [row[0] for row in hashed] == list(map(murmur, texts))
+    monkeypatch.setattr(driver, "murmur", lambda text: murmur(text) + (text == "é€"))
+    with pytest.raises(RegistrationError, match="hash of texts is not that of Apache Spark"):
+        Spark(patients(), {"patients": spark.createDataFrame(DATA)}, spark)
+
+
+FAR = 1_000
+LIMITS = {
+    "whole numbers": (Integer(low=-9, high=9), pa.int64(), ["x < -3", "x between -1 and 4", "x >= 7", "x = 4"]),
+    "far whole numbers": (Integer(low=-9, high=9), pa.int64(), [f"x < {i * FAR}" for i in range(5)]),
+    "days": (Date(), pa.date32(), [f"x < '2020-01-{i:02}'" for i in (1, 5, 6)] + ["x >= '2020-02-01'"]),
+}
+
+
+@pytest.mark.parametrize("case", LIMITS)
+def test_a_value_is_looked_up_in_the_piece_it_is_in(spark, case, tmp_path) -> None:
+    kind, stored, conditions = LIMITS[case]
+    near = [*range(-12, 12), *(i * FAR + off for i in range(5) for off in (-1, 0, 1)), 2**63 - 1, -(2**63)]
+    around = [date(2020, 1, 1) + timedelta(off) for off in range(-2, 40)] + [date.min, date.max]
+    values = [*(around if case == "days" else near), None]
+    table = pa.table({"pid": range(len(values)), "x": pa.array(values, stored)})
+    pq.write_table(table, tmp_path / "patients.parquet")
+    population = patients(Column(name="x", type=kind, nullable=True))
+    asked = [plan(ask.count("patients", one), population).aggregate for one in conditions]
+    with (
+        Spark(population, {"patients": tmp_path / "patients.parquet"}, spark) as engine,
+        DuckDB(population, {"patients": tmp_path / "patients.parquet"}) as other,
+    ):
+        engine._bitmap_memory = 1
+        texts, read = [], engine._rows
+        monkey = lambda statement: texts.append(statement.text) or read(statement)  # noqa: E731
+        engine._rows = monkey
+        told = [one.open_for_release() for one in engine.numbers(asked, versions={"patients": 1})]
+        assert told == [counted(other, population, one) for one in conditions]
+        assert ("from_json" in texts[-1]) == (case != "far whole numbers")
 
 
 @pytest.mark.parametrize("number", [2**62, -(2**63)], ids=["large", "least"])

@@ -123,6 +123,10 @@ class Dialect:
     side_by_side : a SELECT of several lists of whole numbers, each a parameter, as columns, given their names and marks
     item : the number at a place, from 0, of a list that is one parameter, given its mark and the type of its numbers;
         missing beyond the list; None where long comparisons are quicker
+    text_hash : Murmur3 of 32 bits of the bytes of a text expression (`text_hash.murmur`), if that can be had quickly
+    as_stored : the name of another column of a relation, with the texts of a column as they are stored, where the
+        column itself is checked to be text; it is longer than any name of the catalogue
+    groups_first : whether what groups are by is quicker looked at in each group than in each row
     bit : the power of two of a number from 0 to 62, as a 64-bit integer
     among : whether an expression, which is not missing where it counts, is one of what a SELECT gives
     compares_rows : whether a subquery may compare its rows with columns of the queries around it by other signs than
@@ -170,6 +174,9 @@ class Dialect:
         + ", ".join(f"unnest(CAST({mark} AS BIGINT[])) AS {name}" for name, mark in zip(names, marks, strict=True))
     )
     item: str | None = None
+    text_hash: str | None = None
+    as_stored: Callable[[str], str] | None = None
+    groups_first: bool = False
     bit: str = "(CAST(1 AS BIGINT) << CAST({} AS INTEGER))"
     among: str = "({0} IN ({1}))"
     in_order: str = "{0}"
@@ -292,8 +299,8 @@ class Writer:
         """Return typed parameters with commas between them."""
         return ", ".join(self.value(value) for value in values)
 
-    def listed(self, numbers: list[int] | list[float]) -> str:
-        """Return the mark of a list of whole numbers of 64 bits, or of finite doubles."""
+    def listed(self, numbers: list[int] | list[float] | list[str]) -> str:
+        """Return the mark of a list of whole numbers of 64 bits, of finite doubles, or of texts."""
         self.parameters.append(numbers)
         return self.dialect.mark(len(self.parameters) - 1)
 
@@ -325,6 +332,17 @@ class Writer:
     def column(self, row: RowOf, name: str) -> str:
         """Return a column of a row."""
         return f"{row.alias}.{self.name(row, name)}"
+
+    def compared(self, row: RowOf, name: str) -> str:
+        """Return a column of a row for looking whether it equals a constant: of texts, as they are stored.
+
+        What equals a text is one, so nobody needs to check it; missing and no text at all are then both unequal.
+        """
+        as_stored = self.dialect.as_stored
+        computed = any(one.name == name for one in row.derived)
+        if as_stored is None or computed or not self.is_text(self.type_of(row, name)):
+            return self.column(row, name)
+        return f"{row.alias}.{self.dialect.name(as_stored(name))}"
 
     def name(self, row: RowOf, name: str) -> str:
         """Return the name of a column of a row as an identifier.

@@ -33,6 +33,7 @@ from lapwing.queries.algebra.aggregate import (
     CountInSets,
     CountPeopleOfTables,
     CountPerPerson,
+    DeclaredKey,
     DistinctKeys,
     GridKey,
     LastStepPerPerson,
@@ -41,6 +42,7 @@ from lapwing.queries.algebra.aggregate import (
 )
 from lapwing.queries.algebra.derived import of_person
 from lapwing.queries.algebra.predicate import ALWAYS, Predicate
+from lapwing.queries.algebra.ranges import FEW
 from lapwing.queries.algebra.term import ConstantTerm, Term, bounds, leaves
 from lapwing.queries.algebra.totality import about_one_table, check_total
 from lapwing.queries.catalogue.column import DerivedColumn
@@ -212,8 +214,24 @@ class _Select:
 
     def counted(self) -> str:
         """Return which rows count; where there is one for every person, no key is missing."""
-        where = predicate_sql(self.writer, self.row, self.aggregate.counted)
+        late = self.late()
+        at_once = tuple(key for key in self.aggregate.keys if key not in late.values())
+        counted = (replace(self.aggregate, keys=at_once) if late else self.aggregate).counted
+        where = predicate_sql(self.writer, self.row, counted)
         return where if self.one_row else f"{self.writer.person(self.row)} IS NOT NULL AND {where}"
+
+    def late(self) -> dict[str, DeclaredKey]:
+        """Return the keys, by their columns, of which groups are looked at, and not rows: whether they are declared."""
+        bounding = self.aggregate.bounding
+        added_up = isinstance(bounding, CountPerPerson | ClippedSumPerPerson | BoundedRowsPerPerson)
+        if not (self.one_row and added_up and self.writer.dialect.groups_first):
+            return {}
+        texts = {
+            cell.name: key
+            for cell, key in zip(self.cells, self.aggregate.keys, strict=True)
+            if isinstance(key, DeclaredKey) and isinstance(key.values[0], str) and not key.missing
+        }
+        return {name: key for name, key in texts.items() if len(key.values) <= FEW}
 
     def furthest(self, bounding: LastStepPerPerson) -> None:
         """Add the number of steps that each row passes, then the largest of each person."""
@@ -324,7 +342,10 @@ class _Select:
         if self.codes is not None:
             return f"SELECT {', '.join([*self.codes.values('c'), *numbers])} FROM {self.last} GROUP BY c"
         keys = ", ".join(self.keys)
-        return f"SELECT {', '.join([keys, *numbers])} FROM {self.last} GROUP BY {keys}"
+        declared = [f"{name} IN ({self.writer.values(key.values)})" for name, key in self.late().items()]
+        # With the count in the condition it is about groups alone: else it is moved to the rows, which are many more.
+        having = f" HAVING CASE WHEN COUNT(*) > 0 THEN {' AND '.join(declared)} END" if declared else ""
+        return f"SELECT {', '.join([keys, *numbers])} FROM {self.last} GROUP BY {keys}{having}"
 
     def total_of_sets(self, sets: Sequence[Sequence[int]]) -> str:
         """Return the number of people in each cell of each set of keys, in one pass: a cell is one number."""
@@ -365,7 +386,10 @@ class _Select:
 
     def sums_of(self, bounding: BoundedRowsPerPerson, rows: int = 1) -> list[str]:
         """Return the sums of the terms of rows, or of what so many rows add up to."""
-        return [self.sum_of(f"v{i}", rows * bounds(term)[1]) for i, term in enumerate(bounding.terms)]
+        return [
+            "COUNT(*)" if self.one_row and term == ConstantTerm(1) else self.sum_of(f"v{i}", rows * bounds(term)[1])
+            for i, term in enumerate(bounding.terms)
+        ]
 
     def sum_of(self, number: str, most: int) -> str:
         """Return the sum of a number of at most `most` in each row, whatever its sign."""

@@ -96,7 +96,7 @@ def _about_column(writer: Writer, row: RowOf, atom: About) -> str:
         case InIntervals():
             return _in_intervals(writer, column, atom)
         case InTexts(texts=texts):
-            return writer.one_of(column, texts)
+            return writer.one_of(writer.compared(row, atom.column), texts)
         case NotInTexts(texts=texts):
             return f"(NOT {writer.one_of(column, texts)})"
         case Like():
@@ -371,13 +371,16 @@ def _cell_column(writer: Writer, row: RowOf, key: Key, name: str) -> CellColumn:
     match key:
         case GridKey(term=term, width=width):
             low, _ = bounds(term)
-            offset = f"({term_sql(writer, row, term)} - {writer.value(low)})"
-            left = writer.dialect.modulo.format(offset, writer.value(width))
-            return CellColumn(name, f"{offset} - {left}", name, name)
+            offset = term_sql(writer, row, term)
+            offset = f"({offset} - {writer.value(low)})" if low else offset
+            left = f" - {writer.dialect.modulo.format(offset, writer.value(width))}" if width > 1 else ""
+            return CellColumn(name, f"{offset}{left}", name, name)
         case BinnedKey(column=column, domain=domain, bins=bins):
             select, number, order = bin_sql(writer, writer.column(row, column), domain, bins), name, name
         case DeclaredKey(column=column) | PrivateKey(column=column):
             select, number, order = _value_column(writer, row, column, name)
+            if isinstance(key, DeclaredKey) and not key.missing:  # only rows with a declared value count
+                select = writer.compared(row, column) if writer.is_text(writer.type_of(row, column)) else select
     if key.missing:
         number, order = f"COALESCE({number}, -1)", f"CASE WHEN {name} IS NULL THEN 0 ELSE 1 END, {order}"
     return CellColumn(name, select, number, order)

@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from lapwing.engines.bins import bin_sql
 from lapwing.engines.dialect import RowOf, Writer
 from lapwing.engines.emitter import Fact, Statement, row_of_facts
-from lapwing.engines.expression_sql import predicate_sql
+from lapwing.engines.expression_sql import clipped, predicate_sql
+from lapwing.engines.text_hash import murmur, size_without_meeting
 from lapwing.queries.algebra.predicate import InIntervals, InTexts, NotInTexts
 from lapwing.queries.algebra.ranges import FEW
 from lapwing.queries.catalogue.column import DerivedColumn
-from lapwing.queries.catalogue.domains import Domain, Interval
+from lapwing.queries.catalogue.domains import DAYS, INTEGERS, Domain, Interval
 
 Truths: TypeAlias = NDArray[np.bool_]
 
@@ -34,6 +35,9 @@ MOST_IN_SETS: Final = 32 * BITS
 _MOST_EDGES: Final = 2_000
 """So many constants are in a statement, at most; of a list of texts only that there is one."""
 _FEW_TEXTS: Final = 3
+_FEW_PIECES: Final = 3
+_MOST_LISTED: Final = 2_000
+"""So many whole numbers or days are listed with the pieces they are in; further ones are compared."""
 _MOST_HALVED: Final = 100
 """Of so many texts one is found by halving; more are few long lists."""
 
@@ -58,8 +62,28 @@ class _OfIntervals(NamedTuple):
         return [False, *(any(a <= low <= b for a, b in _intervals(atom)) for low, _ in pieces)]
 
     def sql(self, writer: Writer, row: RowOf, pieces: Sequence[Interval]) -> str:
+        looked_up = self._looked_up(writer, writer.column(row, self.column), pieces)
+        if looked_up is not None:
+            return looked_up
         bins = [(low, end - 1) for low, end in pieces]
         return f"COALESCE({bin_sql(writer, writer.column(row, self.column), self.domain, bins)} + 1, 0)"
+
+    def _looked_up(self, writer: Writer, column: str, pieces: Sequence[Interval]) -> str | None:
+        """Return the piece of a whole number or a day from a list, where all limits are near to each other."""
+        item, of_days = writer.dialect.item, self.domain == DAYS
+        if item is None or len(pieces) <= _FEW_PIECES or not (of_days or self.domain == INTEGERS):
+            return None
+        below, last = pieces[1][0] - 1, pieces[-1][0]  # all below are in the first piece, all from the last in that
+        if last - below > _MOST_LISTED:
+            return None
+        places = [0] + [
+            place for place, (low, end) in enumerate(pieces) if place for _ in range(low, min(end, last + 1))
+        ]
+        number = writer.dialect.day_number.format(column) if of_days else column
+        near = f"{clipped(writer, number, below, last)} - {writer.value(below)}"
+        place = item.format(writer.listed(places), writer.dialect.integer, f"CAST({near} AS {writer.dialect.narrow})")
+        there = writer.on_calendar(column) if of_days else f"{column} IS NOT NULL"
+        return f"CASE WHEN {there} THEN {place} + 1 ELSE 0 END"
 
 
 class _OfTexts(NamedTuple):
@@ -87,11 +111,14 @@ class _OfTexts(NamedTuple):
 
     def sql(self, writer: Writer, row: RowOf, pieces: Sequence[list[str]]) -> str:
         column = writer.column(row, self.column)
+        looked_up = self._looked_up(writer, row, pieces)
+        if looked_up is not None:
+            return f"COALESCE({looked_up}, CASE WHEN {column} IS NULL THEN 0 ELSE 1 END)"
         if not _FEW_TEXTS < sum(map(len, pieces)) <= _MOST_HALVED:
             named = " ".join(f"WHEN {writer.one_of(column, some)} THEN {place}" for place, some in enumerate(pieces, 2))
             return f"CASE WHEN {column} IS NULL THEN 0 {named} ELSE 1 END"
         ordered = writer.dialect.text_order.format(column)
-        placed = sorted((text.encode(), text, place) for place, some in enumerate(pieces, 2) for text in some)
+        placed = sorted((text.encode(), text, place) for text, place in _numbered(pieces))
 
         def among(first: int, last: int) -> str:
             """Write the choice among some texts, in the order of their bytes: each comparison halves them."""
@@ -103,6 +130,34 @@ class _OfTexts(NamedTuple):
             return f"CASE WHEN {ordered} < {edge} THEN {among(first, middle)} ELSE {among(middle, last)} END"
 
         return f"CASE WHEN {column} IS NULL THEN 0 ELSE {among(0, len(placed))} END"
+
+    def _looked_up(self, writer: Writer, row: RowOf, pieces: Sequence[list[str]]) -> str | None:
+        """Return the place of a text that is named, else NULL, by its hash: one comparison is left to be made.
+
+        No two that are named share a place of the list, so that any other text that is there is unequal.
+        """
+        item, hashed, column = writer.dialect.item, writer.dialect.text_hash, writer.compared(row, self.column)
+        named = _numbered(pieces)
+        if not named or len(named) > _MOST_HALVED:
+            return None
+        if len(named) <= _FEW_TEXTS:
+            whens = " ".join(f"WHEN {column} = {writer.value(text)} THEN {place}" for text, place in named)
+            return f"CASE {whens} END"
+        size = None if item is None or hashed is None else size_without_meeting([text for text, _ in named])
+        if item is None or hashed is None or size is None:
+            return None
+        texts, places = [""] * size, [1] * size  # where none is named, the empty text is one of the others
+        for text, place in named:
+            texts[murmur(text) % size], places[murmur(text) % size] = text, place
+        at = f"pmod({hashed.format(column)}, {size})"
+        there = item.format(writer.listed(texts), writer.dialect.text, at)
+        number = item.format(writer.listed(places), writer.dialect.integer, at)
+        return f"CASE WHEN {column} = {there} THEN {number} END"
+
+
+def _numbered(pieces: Sequence[list[str]]) -> list[tuple[str, int]]:
+    """Return the texts with the number of their piece."""
+    return [(text, place) for place, some in enumerate(pieces, 2) for text in some]
 
 
 class _OfFact(NamedTuple):

@@ -7,6 +7,8 @@ run elsewhere gives the same number; noise is added later, once, where the answe
 
 import itertools
 import json
+import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date
@@ -29,11 +31,13 @@ from lapwing.engines.reading import TIME_LIMIT, stoppable
 from lapwing.engines.rows_of_person import Integers
 from lapwing.engines.spark_connect import FilesRead, files_read, impatient, is_remote
 from lapwing.engines.stored_columns import Registered, declared_names, identity, select_list, source_of
+from lapwing.engines.text_hash import SAMPLE, murmur
 from lapwing.queries.catalogue.population import KeyType, Population, RowsPerPerson, Table
 from lapwing.vocabulary.errors import RegistrationError
 from lapwing.vocabulary.frozen import frozen
 from lapwing.vocabulary.lifetime import closing_on_failure
 
+TEXT_HASH = "hash({})"
 SPARK = Dialect(
     quote="`",
     mark=lambda n: f":p{n}",
@@ -61,6 +65,9 @@ SPARK = Dialect(
         ", ".join(f"from_json({mark}, 'array<BIGINT>')" for mark in marks), ", ".join(names)
     ),
     item="get(from_json({0}, 'array<{1}>'), {2})",
+    text_hash=TEXT_HASH,
+    as_stored=lambda name: f"{f'{name} as it is stored':_<99}",
+    groups_first=True,
     bit="shiftleft(CAST(1 AS BIGINT), CAST({} AS INT))",
     # It sees no further than the query around, and pairs every row with everybody's values where those are not equated.
     compares_rows=False,
@@ -128,6 +135,8 @@ _TELLING = {"Catalog", "Database", "Namespace", "Table", "Name", "View", "Type",
 _TELLING |= {"View Text"}
 _WHOLE_NAME = {"Catalog", "Database", "Table"}
 _OF_TEXTS = {"csv", "json", "xml", "text", "hive"}
+_UNTRIED = {"delta", "iceberg", "hudi"}
+"""Formats whose readers go by what they note of files in ways that lapwing has not been tried with."""
 _FEW_FILES = 200
 _engines = itertools.count()
 
@@ -167,6 +176,7 @@ class Spark(Engine):
             impatient(self._session)
         with closing_on_failure(self):
             self._pin_settings(population.name)
+            self._require_our_hash(population.name)
             found = Registered()
             for table in population.tables:
                 found.relations[table.name] = self._registered(population, table, sources, found)
@@ -198,6 +208,14 @@ class Spark(Engine):
             reason = f"is on a Spark that does not take what statements rest on: {', '.join(other)}"
             raise RegistrationError(population, reason=reason, remedy="let sessions set these, or set them so")
 
+    def _require_our_hash(self, population: str) -> None:
+        """See that texts are hashed as statements take it: else no text of a condition would be found."""
+        hashes = ", ".join(TEXT_HASH.format(f"CAST({SPARK.mark(n)} AS STRING)") for n in range(len(SAMPLE)))
+        (told,) = self._session.sql(bound(Statement(f"SELECT {hashes}", SAMPLE))).collect()
+        if tuple(told) != tuple(map(murmur, SAMPLE)):
+            reason = "is on a Spark whose hash of texts is not that of Apache Spark"
+            raise RegistrationError(population, reason=reason, remedy="use one that hashes as Apache Spark 4 does")
+
     def _setting(self, name: str) -> str | None:
         with suppress(PySparkException, Py4JError):
             return str(self._session.conf.get(name))
@@ -215,6 +233,16 @@ class Spark(Engine):
                 if not files >= pinned.files:
                     now[name] = identity(sorted(files), pinned.columns)
         return {**self._identities, **now}
+
+    def _warn_of_untried(self, name: str, table: SparkTable) -> None:
+        """Tell a custodian of a table whose versions are not pinned, and whose reader may skip files by their notes."""
+        for row in self._session.sql(f"DESCRIBE TABLE EXTENDED {table.relation}").collect():
+            if row[0] == "Provider" and str(row[1]).lower() in _UNTRIED:
+                warnings.warn(
+                    f"{name} is a table of {row[1]}: lapwing has not been tried with it, does not pin its version, and "
+                    "cannot keep all of its notes of files from deciding; a copy in Parquet is held to the contract",
+                    stacklevel=2,
+                )
 
     def _identity(self, table: SparkTable, read: set[str]) -> str:
         """Return the identity of a table, or of the view of this name, from the catalogue of Spark."""
@@ -264,8 +292,7 @@ class Spark(Engine):
             self._require_the_same()
         tag = f"{self._name}_{next(self._numbers)}"
         with _tagged(self._session, tag) as stop, _unlogged(), stoppable(stop, seconds=self._time_limit):
-            arguments = {f"p{n}": _sent(value) for n, value in enumerate(statement.parameters)}
-            found = collect(self._session.sql(statement.text, args=arguments))
+            found = collect(self._session.sql(bound(statement)))
         if self._pinned:  # what was read is what was trusted only if it is still there
             self._require_the_same()
         return found
@@ -288,15 +315,17 @@ class Spark(Engine):
                     if table.key_type is KeyType.INTEGER:
                         _require_numbers(table, population.person_key(table), files)
                 stored = _columns(frame.schema)
-                relation = (
-                    f"(SELECT {select_list(population, table, stored, SPARK, _read, keys=found.keys)} FROM {place})"
+                listed = select_list(
+                    population, table, stored, SPARK, _read, keys=found.keys, read_unchecked=_unchecked
                 )
+                relation = self._relation(f"SELECT {listed} FROM {place}", source)
                 # Every declared cell, through the expressions that questions use: the reader may choke on one.
                 self._session.sql(f"SELECT max(xxhash64(*)) FROM {relation}").collect()
                 read = declared_names(population, table)
                 if isinstance(source, SparkTable):
                     self._catalogued[table.name] = source, read
                     found.identities[table.name] = self._identity(source, read)
+                    self._warn_of_untried(table.name, source)
                 elif isinstance(source, str | Path):
                     found.identities[table.name] = identity(self._files(source), _among(stored, read))
                     one = table.rows is RowsPerPerson.ONE_A_PERSON
@@ -308,6 +337,17 @@ class Spark(Engine):
             remedy = "mend the data or its place"
             raise RegistrationError(table.name, reason=f"cannot be read: {reason}", remedy=remedy) from None
         return relation
+
+    def _relation(self, select: str, source: Source) -> str:
+        """Return the SQL of what reads a table; of files a view, so that it is parsed and bound once.
+
+        What a name of the catalogue stands for may change, and is looked up by each statement.
+        """
+        if not isinstance(source, str | Path):
+            return f"({select})"
+        view = f"{self._name}_{next(self._numbers)}"
+        self._session.sql(select).createTempView(view)
+        return SPARK.name(view)
 
     def _place(self, name: str, source: Source) -> str:
         view = f"{self._name}_{next(self._numbers)}"  # a name of the catalogue may be no name for a view
@@ -389,11 +429,44 @@ def _unlogged() -> Iterator[None]:
         _thread.ours = before
 
 
-def _sent(value: Parameter) -> Any:
-    """Return a parameter as the driver takes it: a day as text, since it cannot write the years before 1000."""
-    if isinstance(value, list):
-        return json.dumps(value)
-    return value.isoformat() if isinstance(value, date) else value
+_MARK = re.compile(r"`(?:[^`]|``)*`|'[^']*'|CAST\(:p(\d+) AS (BIGINT|STRING)\)|:p(\d+)")
+"""A name, a fixed text of ours, or the mark of a parameter, whichever comes first: a name may hold a mark."""
+_OWN_TYPE = {"BIGINT": int, "STRING": str}
+_HARMLESS = re.compile(r'[A-Za-z0-9 _.,:"\[\]-]*')
+
+
+def bound(statement: Statement) -> str:
+    """Return the text of a statement with its parameters written in, each in signs that can be nothing but a value.
+
+    Spark itself writes parameters into the text, after it has read that once for the marks alone: half of what it
+    takes to read a statement. Texts go as the digits of their bytes, unless no sign in them could end a quote.
+    """
+
+    def written(found: re.Match[str]) -> str:
+        number = found[1] or found[3]
+        if number is None:
+            return found[0]
+        value = statement.parameters[int(number)]
+        cast = found[2] is not None and type(value) is not _OWN_TYPE[found[2]]
+        return f"CAST({_constant(value)} AS {found[2]})" if cast else _constant(value)
+
+    return _MARK.sub(written, statement.text)
+
+
+def _constant(value: Parameter) -> str:
+    match value:
+        case bool():
+            return "TRUE" if value else "FALSE"
+        case int():
+            return f"{value}L"
+        case float():
+            return f"CAST('{value!r}' AS DOUBLE)"
+        case date():  # as text: the driver cannot write the years before 1000
+            return f"'{value.isoformat()}'"
+        case str():
+            return f"'{value}'" if _HARMLESS.fullmatch(value) else f"CAST(X'{value.encode().hex()}' AS STRING)"
+        case list():
+            return _constant(json.dumps(value, separators=(",", ":")))
 
 
 def _plain(part: Any) -> Any:
@@ -471,7 +544,13 @@ def _require_numbers(table: Table, key: str, files: FilesRead) -> None:
         )
 
 
-def _read(_: str, stored: StoredColumn, wanted: str) -> str:
+def _read(name: str, stored: StoredColumn, wanted: str) -> str:
+    column = _unchecked(name, stored, wanted)
+    # Bytes that are not text would be two cells to Spark and one to its driver.
+    return f"try_validate_utf8({column})" if wanted == SPARK.text else column
+
+
+def _unchecked(_: str, stored: StoredColumn, wanted: str) -> str:
     column = SPARK.name(stored.name)
     if stored.type.startswith("string collate"):  # some collations take different texts for the same
         column = f"{column} COLLATE UTF8_BINARY"
@@ -479,5 +558,4 @@ def _read(_: str, stored: StoredColumn, wanted: str) -> str:
     # The equality of NaN differs between databases, and so do its statistics in files: it is read as missing.
     if stored.bare in SPARK.reals:
         column = f"CASE WHEN isnan({column}) THEN NULL ELSE {column} END"
-    # Bytes that are not text would be two cells to Spark and one to its driver.
-    return f"try_validate_utf8({column})" if wanted == SPARK.text else column
+    return column

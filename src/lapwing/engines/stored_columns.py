@@ -110,6 +110,7 @@ def select_list(
     read: Callable[[str, C, str], str],
     *,
     keys: dict[str, StoredColumn],
+    read_unchecked: Callable[[str, C, str], str] | None = None,
     remedy: str = "store it as {}, or declare what it is",
 ) -> str:
     """Return the SELECT list that reads the declared columns of a table, each under its declared name.
@@ -120,6 +121,7 @@ def select_list(
     read : given the declared name, the stored column and a type that the dialect accepts it for: the SQL of the column
         in that type, for which no cell fails, NaN is missing and different texts are different
     keys : the columns of the person keys of the tables before; this table's is added
+    read_unchecked : the same for texts that may be no texts, for a dialect that has them `as_stored`, too
     remedy : what to do about a column that is not stored as declared
     """
     names, pieces = [column.name for column in stored], []
@@ -136,6 +138,8 @@ def select_list(
             keys[table.name] = column
         seconds = dialect.time_of_day.format(dialect.name(column.name))
         pieces.append(f"{seconds if time_of else read(name, column, type_)} AS {dialect.name(name)}")
+        if read_unchecked and dialect.as_stored and kind is not None and wanted_kind is Kind.TEXT:
+            pieces.append(f"{read_unchecked(name, column, type_)} AS {dialect.name(dialect.as_stored(name))}")
     return ", ".join(pieces)
 
 
