@@ -684,6 +684,52 @@ class TestNoneGoesBack:
             verify(ledger, [receipt])
 
 
+@pytest.fixture
+def sealed_often(file, tmp_path) -> CheckpointFile:
+    """The checkpoints of a ledger whose directory has so many seals that each population writes one when it is made."""
+    kept = CheckpointFile(tmp_path / "checked", b"a key")
+    with Place.in_file(file).open(checkpoints=kept) as ledger:
+        for number in range(101):
+            ask(ledger, f"often {number}", population="office", epsilon="1/1000")
+            ledger.seal()
+        ask(ledger, "later", population="school", epsilon="1/2")
+        ledger.seal()
+        add(ledger, "newcomer")
+        newcomer = ledger.chains.founded()["newcomer"].number
+    blank = kept.chain(newcomer).read()
+    assert blank is not None
+    assert blank.sealed.end == "", "an authentic checkpoint of a chain of which nothing was sealed"
+    kept.chain(NUMBERS["school"]).path.write_bytes(kept.chain(newcomer).path.read_bytes())
+    return kept
+
+
+@pytest.mark.catalogue("L7")
+def test_the_checkpoint_of_another_chain_says_nothing_about_one_that_went_back(file, sealed_often) -> None:
+    roll_back(file, NUMBERS["school"], 3)
+    with (
+        Place.in_file(file).open(checkpoints=sealed_often) as ledger,
+        pytest.raises(LedgerRolledBackError, match="older than a receipt"),
+    ):
+        ledger.account("school")
+
+
+@pytest.mark.catalogue("L7")
+def test_one_that_was_put_back_to_nothing_with_its_head_is_not_created_anew(file, sealed_often) -> None:
+    """Nothing is written before it is refused: what was created would be there, with its whole budget."""
+    number = NUMBERS["school"]
+    roll_back(file, number, 0)
+    with closing(raw(file, chain=number)) as database, database:
+        database.execute("update ledger set hash = ?", (genesis(chain_name("2f1c", number)),))
+    head = SqliteDatabase(file).chain(number).head
+    head.path.unlink()
+    head.begin(chain_name("2f1c", number))
+    for _ in range(2):
+        with Place.in_file(file).open(checkpoints=sealed_often) as ledger:
+            with pytest.raises(LedgerRolledBackError):
+                add(ledger, "school")
+            assert "school" not in ledger.ends()
+
+
 def test_a_move_that_is_taken_back_is_noticed_before_anything_is_charged(file, tmp_path) -> None:
     """Its chain loses the entry that closed it, and its head goes back, too: the directory had sealed the end."""
     with Place.in_file(file).open() as ledger:

@@ -1,5 +1,6 @@
 """Leases: one process appends for a moment and others wait; a courtesy that nobody's safety rests on."""
 
+import multiprocessing
 import threading
 import time
 from contextlib import contextmanager
@@ -176,6 +177,68 @@ def test_a_connection_that_broke_while_it_had_the_lease_is_replaced(two) -> None
     one.store._writer.current.close()
     charge(one, "b")
     assert verify(one).entries == 3 + 2
+
+
+def test_a_connection_that_broke_while_nobody_used_it_is_replaced_before_standing_in_line(two) -> None:
+    one, _ = two
+    one.store._writer.open().close()
+    charge(one, "a")
+    assert verify(one).entries == 3 + 1
+
+
+def test_where_no_thread_can_be_started_there_is_no_lease(two, monkeypatch) -> None:
+    """Nobody could give it back in time: the lock of the chain decides, and the next one waits for nobody."""
+    one, other = two
+
+    def no_more_threads(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Timer, "start", no_more_threads)
+        charge(one, "a")
+    assert charge(other, "b") < LONG
+
+
+def test_who_waits_for_the_lock_keeps_no_lease(two, database) -> None:
+    """Otherwise everybody would wait for whoever holds the lock, and a second more."""
+    one, other = two
+    charge(one, "a")
+    with psycopg.connect(database) as holder:
+        holder.execute("select 1 from lapwing.chains where chain = 1 for update")
+        waiting = threading.Thread(target=one.administration.add_table, args=("clinic", "labs"))
+        waiting.start()
+        time.sleep(0.1)
+        assert not one.store._lease._is_held
+        holder.rollback()
+    waiting.join(10)
+    charge(other, "b")
+
+
+def test_a_fork_leaves_the_child_a_connection_that_it_may_use(two) -> None:
+    """A thread that gives a lease back holds the lock of the connection, and is not there in the child of a fork."""
+    one, _ = two
+    writer, told, here = one.store._writer, *multiprocessing.Pipe()
+    locked, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with writer.lock:
+            locked.set()
+            done.wait(20)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    locked.wait(10)
+    child = multiprocessing.get_context("fork").Process(target=_try, args=(writer, here))
+    child.start()
+    assert told.poll(15)
+    assert told.recv() is True
+    done.set()
+    child.join(10)
+    holder.join(10)
+
+
+def _try(writer, told) -> None:
+    told.send(writer.lock.acquire(timeout=2))
 
 
 def _interrupted(_: float) -> None:

@@ -1,8 +1,8 @@
 """SQL dialects: how the pieces of SQL are written for each database: types, names, parameters, columns.
 
 A dialect is data. The SQL is otherwise the same everywhere and uses only total functions, which cannot fail on any
-value. Every value is a bound parameter and every name comes from the catalogue, so the text of a query reveals nothing
-but its shape.
+value. Every value is a parameter and every name comes from the catalogue, so the text that is emitted reveals nothing
+but its shape. (Spark is then sent the values in the text, in signs that can be nothing but a value: `spark.bound`.)
 """
 
 import math

@@ -458,9 +458,9 @@ def _constant(value: Parameter) -> str:
         case bool():
             return "TRUE" if value else "FALSE"
         case int():
-            return f"{value}L"
+            return f"{int.__repr__(value)}L"
         case float():
-            return f"CAST('{value!r}' AS DOUBLE)"
+            return f"CAST('{float.__repr__(value)}' AS DOUBLE)"
         case date():  # as text: the driver cannot write the years before 1000
             return f"'{value.isoformat()}'"
         case str():

@@ -40,6 +40,8 @@ _MOST_OPEN: Final = 16
 """Chains of one process that keep their connections; those of the others are opened again when they are asked."""
 _FOUNDED: Final = """select record ->> 'founds', entries.seq, record ->> 'chain', chains.name, chains.seq
     from entries left join chains on chains.chain = entries.seq where record ->> 'founds' is not null"""
+_EMPTIED: Final = """select record ->> 'founds' from entries left join chains on chains.chain = entries.seq
+    where record ->> 'founds' is not null and coalesce(chains.seq, 0) = 0"""
 _CHAINS: Final = "select count(*) from chains where chain > 0"
 _NUMBERS: Final = "select seq from entries where record ->> 'founds' is not null"
 _ROWS: Final = "select chain from chains where chain > 0"
@@ -195,6 +197,11 @@ class Chains:
             rows = transaction.all(_LAST)
         return {str(name): ChainEnd(int(number), int(seq), bytes(hash_)) for name, number, seq, hash_ in rows}
 
+    def emptied(self) -> list[str]:
+        """Return the populations that were founded and whose rows are gone, or say that they have no entries."""
+        with self.directory.store.reading() as transaction:
+            return [str(name) for (name,) in transaction.all(_EMPTIED)]
+
     def last_decisions(self, numbers: Sequence[int]) -> dict[int, int]:
         """Return the last entries of these chains that decided something: as they are found, and not checked."""
         found: dict[int, int] = {}
@@ -312,6 +319,9 @@ class Chains:
                 if founding is None:
                     founding = transaction.append("founding", founds=population).record
                     self.make(transaction, founding)
+                else:  # one that was put back to nothing, with its head, is refused before anything is written to it
+                    number, sealed = int(founding["seq"]), self._sealed_until(transaction, transaction.last)
+                    _require_sealed(transaction, {number: sealed[number]} if number in sealed else {})
                 has_lost, ledger = has_lost_entries(transaction), transaction.ledger
             chain = self._chains.get(population) or self._chain(founding["seq"], name_of(ledger, founding), population)
             if has_lost and not chain.length:

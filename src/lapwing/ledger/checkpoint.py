@@ -66,19 +66,20 @@ class Checkpoint:
 
 
 class CheckpointFile:
-    """The file of a checkpoint; `key` is any secret, from which those for this purpose are derived.
+    """The file of a checkpoint; `key` is any secret, from which those for this purpose are derived, for each chain.
 
     It is a line of JSON, a line with its code, and the digests of the keys and the states, whose fingerprints are in
     the JSON.
     """
 
-    def __init__(self, path: Path, key: bytes) -> None:
+    def __init__(self, path: Path, key: bytes, number: int = 0) -> None:
         self.path, self._given = path, key
-        self._key, self._secret = (hmac.digest(key, name, "sha256") for name in (_FILE, _KEYS))
+        self._key = hmac.digest(key, _FILE % number, "sha256")  # that of another chain says nothing about this one
+        self._secret = hmac.digest(key, _KEYS, "sha256")
 
     def chain(self, number: int) -> "CheckpointFile":
         """Return the file of another chain of the same ledger."""
-        return CheckpointFile(of_chain(self.path, number), self._given)
+        return CheckpointFile(of_chain(self.path, number), self._given, number)
 
     def no_keys(self) -> KeyDigests:
         """Return digests of no keys yet, under the secret of this file."""
@@ -175,6 +176,6 @@ def _hashes(numbers: list[int], packed: str) -> dict[int, bytes]:
     return {seq: together[place * _HASH : (place + 1) * _HASH] for place, seq in enumerate(numbers)}
 
 
-_FILE: Final = b"lapwing checkpoint 5"
+_FILE: Final = b"lapwing checkpoint 6 of chain %d"
 _HASH: Final = sha256().digest_size
 _KEYS: Final = b"lapwing checkpoint keys 1"

@@ -10,7 +10,7 @@ It is made of locks of the connection that writes, so it ends with the connectio
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from lapwing.ledger.database import ConflictError, Connection, Database
@@ -33,23 +33,25 @@ class Lease:
     def take(self, follow: Callable[[], None]) -> bool:
         """Wait until this process has the lease; return false if it had it before.
 
-        `follow` takes in what the others have written. Where somebody who stands still does not give the lease back,
-        it is a `ConflictError` after a second, and the lock of the chain decides.
+        `follow` takes in what the others have written. Where somebody who stands still does not give the lease back
+        within a second, or the connection had gone, it is a `ConflictError`, and the lock of the chain decides.
         """
         if self._is_held:
             return False
         connection = self._writer.idle()
         try:
             self._wait(connection, follow)
+            self._holder, self._over_at, self._is_next = connection, time.monotonic() + SECONDS, True
+            watch = threading.Timer(SECONDS, self._end_in_time, (self._over_at,))
+            watch.daemon = True
+            watch.start()
         except BaseException as error:
+            does_without = self._database.has_waited_enough(error) or self._database.is_lost(connection)
+            self._holder = None
             self._writer.drop()  # its locks end with it
-            if self._database.has_waited_enough(error):
+            if does_without or isinstance(error, RuntimeError):  # no thread can be started to give it back
                 raise ConflictError from error
             raise
-        self._holder, self._over_at, self._is_next = connection, time.monotonic() + SECONDS, True
-        watch = threading.Timer(SECONDS, self._end_in_time)
-        watch.daemon = True
-        watch.start()
         return True
 
     def _wait(self, connection: Connection, follow: Callable[[], None]) -> None:
@@ -64,27 +66,34 @@ class Lease:
     def used(self) -> None:
         """Note that it was used: the next in line may stand behind it now, and have it once its time is over.
 
-        Whoever comes next begins to follow the chain then, beside the holder and not before it. What fails here ends
-        the connection, and the lease with it: what was appended is durable already.
+        Whoever comes next begins to follow the chain then, beside the holder and not before it.
         """
-        if not self._is_held:
-            return
-        is_over = time.monotonic() >= self._over_at
-        for statement in self._database.end_lease if is_over else self._database.leave_line if self._is_next else ():
-            try:
-                self._writer.open().execute(statement)
-            except Exception:  # noqa: BLE001 - whatever it is, it must not look as if the append had failed
-                self._writer.drop()
-        self._is_next = False
-        if is_over:
+        if self._is_held and time.monotonic() >= self._over_at:
+            self.end()
+        elif self._is_held and self._is_next:
+            self._is_next = False
+            self._run(self._database.leave_line)
+
+    def end(self) -> None:
+        """Give the lease back, if it is held."""
+        if self._is_held:
             self._holder = None
+            self._run(self._database.end_lease)
+
+    def _run(self, statements: Sequence[str]) -> None:
+        """Run statements; a failure ends the connection, and is none of what was appended, which is durable already."""
+        try:
+            for statement in statements:
+                self._writer.open().execute(statement)
+        except Exception:  # noqa: BLE001 - whatever it is, it must not look as if an append had failed
+            self._writer.drop()
 
     @property
     def _is_held(self) -> bool:
         return self._holder is not None and self._holder is self._writer.current
 
-    def _end_in_time(self) -> None:
-        """Give the lease back, also if nothing is written any more."""
+    def _end_in_time(self, over_at: float) -> None:
+        """Give this lease back, also if nothing is written any more."""
         with self._writer.lock:
-            if time.monotonic() >= self._over_at:
-                self.used()
+            if self._over_at == over_at:
+                self.end()

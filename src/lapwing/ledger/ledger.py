@@ -177,6 +177,10 @@ class Ledger:
         """Return the ends of all populations by one statement: it opens no chain, and checks none."""
         return self.chains.ends()
 
+    def emptied(self) -> list[str]:
+        """Return the populations that were founded and are said to have no entries; `has` tells what is true."""
+        return self.chains.emptied()
+
     def last_decisions(self, numbers: Sequence[int]) -> dict[int, int]:
         """Return the last decisions in the chains of these numbers: no chain is opened, and none is checked."""
         return self.chains.last_decisions(numbers)

@@ -42,11 +42,18 @@ class LazyConnection:
     """One connection that is opened when it is needed, and again when it broke or the process forked."""
 
     def __init__(self, database: Database) -> None:
-        self.lock = threading.RLock()
+        self._lock, self._lock_of = threading.RLock(), os.getpid()
         self._database = database
         self._connection: Connection | None = None
         self._process = os.getpid()
         self._begun = False
+
+    @property
+    def lock(self) -> threading.RLock:
+        """The lock of whoever uses the connection; the thread that held it at a fork is in the parent."""
+        if self._lock_of != os.getpid():
+            self._lock, self._lock_of = threading.RLock(), os.getpid()
+        return self._lock
 
     def open(self) -> Connection:
         """Return the connection, as it is."""
@@ -116,14 +123,14 @@ class LazyConnection:
 
     def rest(self) -> bool:
         """Close the connection, unless it is in use; return whether it is closed. Nobody waits for that."""
-        if not self.lock.acquire(blocking=False):
+        if not (lock := self.lock).acquire(blocking=False):
             return False
         try:
             if not self._begun:
                 self.drop()
             return not self._begun
         finally:
-            self.lock.release()
+            lock.release()
 
     def drop(self) -> None:
         """Close the connection; the next use opens another."""

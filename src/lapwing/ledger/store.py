@@ -322,7 +322,8 @@ class Store:
         return transaction
 
     def _begun_writing(self, known: Known, lookups: Lookups = ()) -> Transaction:
-        """Wait for the lock of the chain, and begin the transaction that may write."""
+        """Wait for the lock of the chain, and begin the transaction that may write; who waits for it keeps no lease."""
+        self._lease.end()
         begin, news = self.database.begin_writing, self._rivals.are_busy
         start = partial(self._transaction, known=known, lookups=lookups, begin=begin, news=news)
         transaction = self._writer.begin(start)
@@ -492,6 +493,7 @@ class Store:
     def shred(self) -> None:
         """Overwrite what was deleted, as far as the database can; it is tidying up, and failing at it does no harm."""
         with suppress(LedgerError), self._writer.lock, self._understood(self._writer):
+            self._lease.end()
             self.database.shred(self._writer.open())
 
     def inspect(self, *, deep: bool = False, beside: bool = True) -> None:
@@ -502,6 +504,8 @@ class Store:
         look = self.database.inspect_all if deep else self.database.inspect
         connection = self._writer if beside else self._reader
         with connection.lock, self._understood(connection):
+            if beside:
+                self._lease.end()
             look(connection.open())
 
     @property

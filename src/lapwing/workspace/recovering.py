@@ -44,7 +44,7 @@ class Recovering:
         """Settle what no live process works on; look in any case at those populations that are named."""
         for name in also:
             self._quiet.pop(name, None)
-        settled, unsettled, unread = 0, dict[str, LapwingError](), dict[str, LedgerError]()
+        settled, unsettled, unread = 0, dict[str, LapwingError](), self._lost()
         for name, end in self.candidates().items():
             try:
                 if _is_quiet(one := self._ledger.of(name)):
@@ -57,6 +57,16 @@ class Recovering:
             else:
                 settled, unsettled = settled + decided, unsettled | waiting
         return Recovery(settled=settled, unsettled=unsettled, unread=unread)
+
+    def _lost(self) -> dict[str, LedgerError]:
+        """Return the populations that had entries and have none any more, by their heads, with what that means."""
+        lost: dict[str, LedgerError] = {}
+        for name in self._ledger.emptied():
+            try:
+                self._ledger.has(name)
+            except LedgerError as failure:
+                lost[name] = failure
+        return lost
 
     def _decide(self, one: Ledger) -> tuple[int, dict[str, LapwingError]]:
         """Decide questions of streams; return how many, and the streams that still wait, with why."""

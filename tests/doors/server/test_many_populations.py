@@ -156,6 +156,18 @@ def test_what_is_in_flight_elsewhere_is_settled_although_one_chain_is_damaged(fo
 
 
 @pytest.mark.one_budget("what is looked for in a chain is the same for every kind of budget")
+@pytest.mark.parametrize("wrong", ["update chains set seq = 0 where chain = {}", "delete from chains where chain = {}"])
+def test_a_chain_that_is_said_to_be_empty_is_not_taken_for_one_without_questions(folder, wrong) -> None:
+    with lw.open_workspace(folder) as workspace:
+        number = workspace.ledger.chains.founded()[BROKEN].number
+    with closing(sqlite3.connect(folder / "ledger.db")) as database, database:
+        database.execute(wrong.format(number))
+    with lw.open_workspace(folder) as workspace:
+        assert list(workspace.recover(also=[BROKEN]).unread) == [BROKEN]
+        assert list(workspace.recover().unread) == [BROKEN]
+
+
+@pytest.mark.one_budget("what is looked for in a chain is the same for every kind of budget")
 def test_a_population_is_not_looked_through_again_before_it_has_grown(folder, monkeypatch) -> None:
     with lw.open_workspace(folder) as workspace:
         workspace.recover()
