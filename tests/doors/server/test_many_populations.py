@@ -227,7 +227,7 @@ def test_a_look_and_a_recovery_are_as_many_statements_for_twelve_populations_as_
                         work()
                         counts[number, work.__name__] = len(sent)
     assert counts[3, "look_around"] == counts[12, "look_around"] <= 4, counts
-    assert counts[3, "recover"] == counts[12, "recover"] <= 4, counts
+    assert counts[3, "recover"] == counts[12, "recover"] <= 8, counts  # the ends, and who is said to have none
 
 
 @pytest.mark.one_budget("no account of a population is read")
