@@ -27,6 +27,7 @@ from lapwing.ledger.postgres import PostgresDatabase
 from lapwing.ledger.questions import Request, charge_in
 from lapwing.ledger.replay import verify
 from lapwing.ledger.sqlite import SqliteDatabase
+from lapwing.vocabulary.codec import FORMAT
 from lapwing.vocabulary.errors import BudgetExceededError
 from lapwing.vocabulary.event import DiscreteLaplaceNoise
 from lapwing.vocabulary.guarantee import ApproximateDP, PrivacyUnit, PureDP
@@ -72,19 +73,20 @@ def ledger_of(database, entries: int) -> Ledger:
 
 
 def copy_of(ledger: Ledger, dsn: str, schema: str) -> Ledger:
-    """Return the same ledger, entry by entry, in a schema of PostgreSQL."""
+    """Return the same ledger, entry by entry, in a schema of PostgreSQL: its directory and all chains."""
     database = PostgresDatabase(dsn, schema=schema)
-    names = sorted(ledger.numbers(), key=ledger.numbers().__getitem__)
-    with create_ledger(database, name="bench") as made, made.chains.directory.store.writing("found") as directory:
-        for name in names:
-            made.chains.make(directory, directory.append("founding", founds=name).record)
-    for chain in [ledger.of(name).store for name in names]:
-        number = chain.database.number
-        with chain.reading() as book, psycopg.connect(f"{dsn} options='-c search_path={schema}'") as server:
-            with server.cursor().copy("copy all_entries (chain, seq, body, hash) from stdin") as rows:
-                for entry in book.entries():
-                    rows.write_row((number, *entry))
-            server.execute("update chains set seq = %s, hash = %s where chain = %s", (book.last, book.head, number))
+    create_ledger(database, name="bench").close()
+    chains = [ledger.chains.directory.store, *(ledger.of(name).store for name in ledger.populations())]
+    with psycopg.connect(f"{dsn} options='-c search_path={schema}'") as server:
+        server.execute("delete from chains")
+        for chain in chains:
+            number = chain.database.number
+            with chain.reading() as book:
+                with server.cursor().copy("copy all_entries (chain, seq, body, hash) from stdin") as rows:
+                    for entry in book.entries():
+                        rows.write_row((number, *entry))
+                end = (number, book.ledger, FORMAT, book.last, book.head)
+            server.execute("insert into chains (chain, name, version, seq, hash) values (%s, %s, %s, %s, %s)", end)
     return open_ledger(database)
 
 
@@ -245,7 +247,7 @@ def show_checks(goals: Goals, path: Path) -> None:
         ["verify (every charge again)", f"{verified:.2f}", f"{verified * per_million:.0f}", ""],
     ]
     table(f"SQLite: checking {entries:,} entries", ["act", "CPU seconds", "a million", "on the wall"], rows)
-    goals.at_most("SQLite: chain of a million entries", waited * per_million, 10, " s")
+    goals.at_most("SQLite: chain of a million entries", opened * per_million, 10, " s")
 
 
 def checks(path: Path) -> tuple[int, float, float, float]:

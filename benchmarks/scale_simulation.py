@@ -19,19 +19,19 @@ from pathlib import Path
 from _report import table
 
 MEASURED = {
-    "one process": 1014.0,
-    "four processes, one population": 440.0,
-    "four processes, four populations": 1484.0,
+    "one process": 1684.0,
+    "four processes, one population": 1550.0,
+    "four processes, four populations": 2616.0,
     "bytes an entry": 1193.0,
-    "following": 8.7e-6,
-    "verifying": 96e-6,
-    "dumping": 63e-6,
-    "charging together": 0.288e-3,
-    "digests 1000000": 0.017,
+    "following": 5.4e-6,
+    "verifying": 82e-6,
+    "dumping": 8.7e-6,
+    "charging together": 0.297e-3,
+    "digests 1000000": 0.044,
     "bytes of digests 1000000": 24_008_000.0,
     "asking": 10.7e-3,
 }
-"""Measured by `scale.py` on two shared cores, at loads of 7 and 11; CPU of a question by docs/performance.md."""
+"""Measured by `scale.py` on two quiet cores; CPU of a question by docs/performance.md."""
 PRICES = {"core": 0.05, "disk": 0.10, "archive": 0.02}
 """Assumed, in dollars: a core with its memory for an hour, a GB on a quick disk for a month, and in an archive."""
 COPIES = 2
