@@ -8,8 +8,8 @@ those before it have left, in one transaction with one commit and one sync of th
 wrote anything leaves nothing behind; one that fails in any other way undoes them all, and each is made by itself.
 No caller gets a result, not even a refusal, before the whole group is durable. Where all of them append entries and do
 nothing else they may be optimistic: they read without a lock, and their entries are added by one statement that does
-nothing if the chain has grown meanwhile. A group that was overtaken so waits for the lock, and so do those after it, as
-long as other processes write: whoever waits meanwhile goes through with the group that has the lock.
+nothing if the chain has grown meanwhile. A group that was overtaken so waits for the lock. Those after it wait for a
+lease of the chain, as long as other processes write: whoever waits meanwhile goes through with the group that has it.
 
 A store refuses a ledger that is older than the entries that this process saw or that were acknowledged. Each new entry
 is followed from the last one that was seen: a process trusts no state that is not linked to the chain it knows. The
