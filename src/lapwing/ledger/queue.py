@@ -29,7 +29,7 @@ from lapwing.vocabulary.errors import LapwingError, LedgerInDoubtError, LedgerUn
 T = TypeVar("T")
 
 QUIET: Final = 16
-"""Groups that find nothing new before an append is tried without the lock again."""
+"""Leases, or groups with the lock, that find nothing new before an append is tried without either again."""
 PATIENCE: Final = 900.0
 """Seconds to wait for the answer of another request: longer than the timeout of any database."""
 _SHORTEST, _LONGEST = 0.002, 0.1
@@ -212,7 +212,7 @@ class WriterQueue:
 
 
 class Rivals:
-    """Whether other processes write to the same chain just now, so that it is better to wait for its lock.
+    """Whether other processes write to the same chain just now, so that it is better to wait for a lease.
 
     They do from an append that lost the race on, until so many groups in a row found the chain as the last one left it.
 
