@@ -205,7 +205,7 @@ def batch(visit: Visit) -> list[Any]:
         return [*seen, opened.spent]
 
 
-def interrupted_batch(visit: Visit, interrupts: int = 5) -> list[Any]:
+def interrupted_batch(visit: Visit, interrupts: int = 5, epsilon: str = "4/5") -> list[Any]:
     """See what is decided about a batch and interrupt it before it is stored, over and over; then let it be told.
 
     One question is about the hostile person and one is not. Whatever is decided anew each time tells their difference
@@ -220,7 +220,7 @@ def interrupted_batch(visit: Visit, interrupts: int = 5) -> list[Any]:
             decided.append([int(one.gap) if one else 0 for one in opened.ask_many(values, people, source=source)])
         return decide(self, intent, questions, people)
 
-    with visit.session.stream(table="patients", at_least=1, yeses=2, epsilon="4/5") as opened:
+    with visit.session.stream(table="patients", at_least=1, yeses=2, epsilon=epsilon) as opened:
         QuestionStream._read_and_decide = decide_often  # type: ignore[method-assign]
         try:
             stands = told(opened.ask_many(["sex = 'F'", "sex = 'M' or city = 'Atlantis'"]))

@@ -53,7 +53,7 @@ def place_of(domain, value):
 
 
 @pytest.mark.parametrize("case", EDGES)
-def test_a_guessed_bin_is_the_one_that_holds_the_value_at_every_edge(spark, case) -> None:
+def test_on_spark_a_guessed_bin_is_the_one_that_holds_the_value_at_every_edge(spark, case) -> None:
     domain, edges = EDGES[case]
     bins = bins_of(edges)
     guessed = len(bins) > MOST_HALVED and guess_scale(domain, bins) is not None

@@ -4,6 +4,7 @@ import io
 import logging
 import math
 import os
+import re
 import time
 import warnings
 from datetime import date, timedelta
@@ -310,6 +311,24 @@ def test_no_row_is_compared_with_everybody_s(spark, where) -> None:
     assert "Join" in planned
     assert "NestedLoop" not in planned
     assert "Cartesian" not in planned
+
+
+@pytest.mark.parametrize("asked_of", ["groups", "rows"])
+def test_groups_are_looked_at_and_not_rows(spark, tmp_path, asked_of: str) -> None:
+    """Whether a value is declared is asked once for each group; without the count in it Spark asks each row."""
+    population = patients(Column(name="site", type=Category(values=("north", "south"))))
+    pq.write_table(
+        pa.table({"pid": range(100), "site": ["north", "south", "east", "west"] * 25}), tmp_path / "p.parquet"
+    )
+    with Spark(population, {"patients": tmp_path / "p.parquet"}, spark) as engine:
+        aggregate = plan(ask.count("patients", by="site"), population).aggregate
+        text = bound(emit(aggregate, population, engine._dialect, engine._relations, {"patients"}))
+        if asked_of == "rows":
+            text = re.sub(r"HAVING CASE WHEN COUNT\(\*\) > 0 THEN (.*) END", r"HAVING \1", text)
+        planned = str(engine._session.sql(text)._jdf.queryExecution().executedPlan()).splitlines()
+    (asked,) = [at for at, step in enumerate(planned) if re.match(r"[ +-]*Filter ", step)]
+    grouped = [at for at, step in enumerate(planned) if "HashAggregate" in step]
+    assert asked_of == ("groups" if asked < min(grouped) else "rows"), "the last step of a plan comes first"
 
 
 def test_partitions_and_order_do_not_change_the_numbers(spark) -> None:

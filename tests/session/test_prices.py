@@ -9,7 +9,7 @@ import pytest
 
 import lapwing as asking
 from lapwing.accounting.filters.account import open_account
-from lapwing.accounting.filters.charge import SingleRelease
+from lapwing.accounting.filters.charge import SingleRelease, cost_of
 from lapwing.answers.preview import OfferedTerms
 from lapwing.answers.target import parse_target
 from lapwing.ledger import reservations
@@ -83,7 +83,7 @@ def test_whatever_is_offered_is_charged_at_a_price_that_accounts_carry(ledger, o
         except LapwingError:  # not every offer buys every question under every budget
             continue
         for way in ways:
-            account.require_carried(SingleRelease(event=way.event))
+            account.require_carried(charge := SingleRelease(event=way.event), cost_of(charge))
             charged += 1
     assert charged or isinstance(account.budget, PureDP)
 
@@ -96,7 +96,7 @@ def test_two_thousand_random_prices_leave_a_short_account() -> None:
         charge = SingleRelease(
             event=PureRelease(epsilon=parse_target(epsilon=price).shared(chance.randrange(1, 99)).epsilon)
         )
-        account.require_carried(charge)
+        account.require_carried(charge, cost_of(charge))
         account = account.admit(charge)
     assert longest(account) < 60
 

@@ -338,6 +338,7 @@ def test_what_a_process_that_died_had_in_hand_is_not_running_for_ever(folder, ki
         while not process.died():
             with suppress(httpx.HTTPError):
                 dying.call("ana", "POST", path, body, key=key)
+            time.sleep(0.02)
         if state == "lost":  # what comes twice a minute
             assert door.call("cleo", "POST", "/api/v1/recoveries").status_code == 200
         told = door.get("ana", f"{P}/jobs/{key}").json()
