@@ -6,7 +6,9 @@ larger. Then many threads at once against one, and whether they can spend more t
 """
 
 import argparse
+import gc
 import multiprocessing
+import os
 import sqlite3
 import statistics
 import sys
@@ -37,7 +39,7 @@ from postgres_server import running
 
 FEW, MANY = 100, 100_000
 ROUNDS, SLICE = 120, 10
-THREADS, EACH, ROUNDS_TOGETHER, CAP = 32, 20, 6, 100
+THREADS, EACH, ROUNDS_TOGETHER, CAP = 32, 50, 6, 100  # enough for each that to start them counts for little
 MILLION = 10**6
 BODY = "x" * 1000  # about the size of an entry
 
@@ -88,6 +90,15 @@ def copy_of(ledger: Ledger, dsn: str, schema: str) -> Ledger:
                 end = (number, book.ledger, FORMAT, book.last, book.head)
             server.execute("insert into chains (chain, name, version, seq, hash) values (%s, %s, %s, %s, %s)", end)
     return open_ledger(database)
+
+
+def settle(dsn: str) -> None:
+    """Let everything that was made to measure with be written out, and looked through for garbage, before it is."""
+    with psycopg.connect(dsn, autocommit=True) as server:
+        server.execute("checkpoint")
+    os.sync()
+    gc.collect()
+    gc.freeze()
 
 
 def charging(ledger: Ledger, population: str = "pure"):
@@ -271,6 +282,7 @@ def main() -> None:
         at, dsn = Path(folder), server.dsn()
         few, many = ledger_of(SqliteDatabase(at / "few.db"), FEW), ledger_of(SqliteDatabase(at / "many.db"), entries)
         copies = [copy_of(ledger, dsn, schema) for ledger, schema in ((few, "few"), (many, "many"))]
+        settle(dsn)
         compare(goals, "SQLite", bare_sqlite(at / "bare.db"), few, many, entries=entries)
         compare(goals, "PostgreSQL", bare_postgres(dsn), *copies, entries=entries)
         for name, ledger in (("SQLite", few), ("PostgreSQL", copies[0])):

@@ -49,6 +49,7 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "catalogue(*items): what of the catalogue of faults a test checks")
     config.addinivalue_line("markers", "one_budget(reason): why a test of a door runs with a pure epsilon alone")
+    gc.disable()  # until all tests are found: next to nothing of what is made meanwhile is garbage
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell leaves it to whatever it runs in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -70,14 +71,14 @@ def budget(request: pytest.FixtureRequest) -> KindOfBudget:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put tests that need Spark first: they are the longest way of one worker."""
-    items.sort(key=lambda item: not _needs_spark(item))
+    items.sort(key=lambda item: not _needs_spark(item.nodeid))
 
 
 class _WholeFiles(LoadScopeScheduling):
     """A worker has whole files, for many are stories told in order; all that needs Spark is one worker's."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "spark" if "spark" in nodeid.lower() else nodeid.partition("::")[0]
+        return "spark" if _needs_spark(nodeid) else nodeid.partition("::")[0]
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -89,6 +90,7 @@ def pytest_collection_finish() -> None:
     """What is there before the first test stays: who looks for garbage need not go through all of it each time."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure() -> None:
@@ -102,8 +104,9 @@ def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest
     return [one for one in found if not isinstance(one, DoctestModule)]
 
 
-def _needs_spark(item: pytest.Item) -> bool:
-    return any("spark" in name.lower() for name in (*getattr(item, "fixturenames", ()), item.name))
+def _needs_spark(nodeid: str) -> bool:
+    """Say whether a test is one of Spark's: whoever gives tests to workers knows their names and nothing else."""
+    return "spark" in nodeid.lower()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -148,7 +151,7 @@ def quick_path() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
     """One Spark session for the whole run: its tests are found by their names, and given to one worker."""
-    if not _needs_spark(request._pyfuncitem):
+    if not _needs_spark(request._pyfuncitem.nodeid):
         pytest.fail(f"{request._pyfuncitem.name} starts Spark: its name, or that of its case, has to say so")
     with spark_session.running(spark_session.FOR_TINY_TABLES) as session:
         yield session

@@ -1,5 +1,6 @@
 """Changes that wait for the writer together: one commit for all, and each with its own end, in every database."""
 
+import math
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -27,9 +28,11 @@ from ledger.clinic import SEED, Place, ask, decide_one, intend_one, opening, req
 
 RIVALS = "postgres beside rivals"
 """Other processes write to the same chain, or did so just now: groups wait for the lock."""
+KNOWN = "postgres as it is known"
+"""Nobody else is expected to have written: what is appended is made without a look."""
 
 
-@pytest.fixture(params=["sqlite", "postgres", RIVALS])
+@pytest.fixture(params=["sqlite", "postgres", RIVALS, KNOWN])
 def place(request) -> Place:
     return Place.chosen(request.param.split()[0], request)
 
@@ -39,6 +42,8 @@ def ledger(place, request) -> Iterator[Ledger]:
     with place.clinic() as ledger:
         if RIVALS in request.node.name:
             ledger.store._rivals.won()
+        if KNOWN in request.node.name:
+            ledger.store._is_known_until = math.inf
         yield ledger
 
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -424,3 +425,79 @@ class TestShortOpenings:
             followed = kept.checkpoints.chain(CHAIN).read().followed
             came_to.append(followed and followed.seq)
         assert came_to == [10, 20, 30, 5, 15]
+
+
+class TestManyAtOnce:
+    @pytest.fixture
+    def checks(self, kept, monkeypatch) -> Iterator["Checks"]:
+        checks = Checks(kept, monkeypatch)
+        yield checks
+        checks.end()
+
+    def test_as_many_work_as_have_places_and_all_come_to_their_end(self, checks) -> None:
+        begun = checks.begin(7)
+        checks.wait_until(background_check.MOST)
+        checks.may_go_on.set()
+        for one in begun:
+            one._thread.join(30)
+            assert one._is_over
+        assert checks.most == background_check.MOST
+
+    @pytest.mark.parametrize("end", [BackgroundCheck.wait, BackgroundCheck.stop])
+    def test_one_that_somebody_waits_for_needs_no_place(self, checks, end) -> None:
+        *_, last = checks.begin(background_check.MOST + 1)
+        checks.wait_until(background_check.MOST)
+        waiting = threading.Thread(target=end, args=(last,))
+        waiting.start()
+        checks.wait_until(background_check.MOST + 1)
+        checks.may_go_on.set()
+        waiting.join(30)
+        assert not last._thread.is_alive()
+        assert last.has_failed is False
+
+    def test_a_fork_begins_with_all_places_free(self, checks) -> None:
+        checks.begin(background_check.MOST)
+        checks.wait_until(background_check.MOST)
+        child = os.fork()
+        if not child:
+            os._exit(len(background_check._places._taken))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+class Checks:
+    """Checks of one chain that begin at once, as if it were several, and wait in the middle."""
+
+    def __init__(self, kept: Kept, monkeypatch) -> None:
+        self.may_go_on, self.most, self._at_work = threading.Event(), 0, 0
+        self._changed, check = threading.Condition(), BackgroundCheck._check
+
+        def watched(one: BackgroundCheck) -> None:
+            with self._changed:
+                self._at_work += 1
+                self.most = max(self.most, self._at_work)
+                self._changed.notify_all()
+            self.may_go_on.wait(30)
+            try:
+                check(one)
+            finally:
+                with self._changed:
+                    self._at_work -= 1
+
+        with kept.open() as ledger:
+            ledger.store.background.wait()
+            self._of = ledger.store.database, ledger.store.checked
+        monkeypatch.setattr(BackgroundCheck, "_check", watched)
+
+    def begin(self, number: int) -> list[BackgroundCheck]:
+        self._begun = [BackgroundCheck(*self._of) for _ in range(number)]
+        return self._begun
+
+    def end(self) -> None:
+        self.may_go_on.set()
+        for one in self._begun:
+            one._thread.join(30)
+            assert not one._thread.is_alive()
+
+    def wait_until(self, number: int) -> None:
+        with self._changed:
+            assert self._changed.wait_for(lambda: self._at_work == number, 30)

@@ -317,7 +317,7 @@ class TestConnections:
         with place.clinic() as ledger:
             with monkeypatch.context() as full:
 
-                def fail(*_):
+                def fail(*_, **__):
                     raise psycopg.errors.DiskFull("could not extend file")
 
                 full.setattr(PostgresDatabase, "append", fail)
@@ -424,7 +424,7 @@ class TestConnections:
                 if '"request":"overtaken"' in entries[0].body and not tried:
                     ask(faster, "fast")
                 tried.append(entries[0].seq)
-                locked.append(bool(commit))
+                locked.append(commit["commit"])
                 return append(self, connection, entries, before, **commit)
 
             monkeypatch.setattr(PostgresDatabase, "append", append_late)
@@ -468,6 +468,10 @@ def _breaks_at_the_next_commit(ledger, *, landed: bool) -> None:
 
 class DeafConnection:
     """A connection that breaks when it commits, before or after the server has done so."""
+
+    @property
+    def pgconn(self):
+        return self._connection.pgconn
 
     def __init__(self, connection, *, landed: bool) -> None:
         self._connection, self._landed, self._begun, self._wrote = connection, landed, False, False

@@ -7,7 +7,8 @@ began; at last all indexes are compared with the entries. Damage stops the ledge
 
 There is one check of a ledger in a process, however often it is opened. It ends with its last user; the next opening
 continues with the entries that are left. The thread works a little and rests three times as long, so that questions
-hardly wait.
+hardly wait. Of many chains that are opened, `MOST` are checked at a time; one that somebody waits for is not kept
+waiting.
 """
 
 import atexit
@@ -18,6 +19,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from typing import Final
+from weakref import WeakSet
 
 from lapwing.ledger.checkpoint import Checkpoint
 from lapwing.ledger.database import Connection, Database
@@ -31,6 +33,8 @@ _REST: Final = 3
 LEAST: Final = 1000
 """Entries that are followed after each opening, however short it is: so many openings see all of them. It is no
 less than what lets a checkpoint say how far it has come (`checkpoint.EVERY`)."""
+MOST: Final = 2
+"""Checks of a process that work at the same time, each with a connection of its own."""
 _SHORTEST, _LONGEST = 1.0, 60.0
 """Seconds until it is tried again, where the database cannot be reached."""
 _COUNTED: Final = {Lookup.REQUEST: "request", Lookup.SETTLES: "settles"}
@@ -86,6 +90,7 @@ class BackgroundCheck:
     def wait(self) -> None:
         """Wait until all entries are checked; fail if damage is found."""
         self.require()
+        _places.hurry(self)
         self._thread.join()
         self.require()
         if not self._is_over:
@@ -104,6 +109,7 @@ class BackgroundCheck:
     def stop(self) -> None:
         """End the thread, also in the middle of a statement; return when it no longer uses the database."""
         self._stopping.set()
+        _places.hurry(self)
         while self._process == os.getpid() and self._thread.is_alive():
             if (connection := self._interruptible) is not None:
                 with suppress(Exception):  # it may be closed just now
@@ -124,7 +130,8 @@ class BackgroundCheck:
         pause = _SHORTEST
         while not (self._is_over or self._damage):
             try:
-                self._check()
+                with _places.place(self):
+                    self._check()
                 self._is_over = True
             except _StoppedError:
                 return
@@ -232,7 +239,41 @@ class _StoppedError(Exception):
     """The last user of the ledger is gone: the check ends here."""
 
 
+class _Places:
+    """The places of the checks that work at the same time."""
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Let all be free: also after a fork, which takes no threads along, but the locks that they held."""
+        self._changed = threading.Condition()
+        self._taken, self._hurried = set[BackgroundCheck](), WeakSet[BackgroundCheck]()
+
+    @contextmanager
+    def place(self, check: BackgroundCheck) -> Iterator[None]:
+        """Wait for a place, and have it for a while."""
+        with self._changed:
+            self._changed.wait_for(lambda: len(self._taken) < MOST or check in self._hurried)
+            self._taken.add(check)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._taken.remove(check)
+                self._changed.notify_all()
+
+    def hurry(self, check: BackgroundCheck) -> None:
+        """Let a check work whether there is a place or not: somebody waits for its end."""
+        with self._changed:
+            self._hurried.add(check)
+            self._changed.notify_all()
+
+
 _ENTRIES: Final = "select seq, body, hash from entries"
+_places = _Places()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_places.begin)
 _opening = threading.Lock()
 _checks: dict[str, BackgroundCheck] = {}
 

@@ -130,6 +130,7 @@ class Chains:
         self.directory = Chain(Store(database, clock, called="the directory"), checkpoints)
         self._chains, self._only, self._looked_at = dict[str, Chain](), "", -1
         self._awake, self._rested = dict[str, Chain](), 0  # those that have connections, and how many were put to rest
+        self._newest: tuple[str, Chain | None] = "", None  # the one that was asked last
         # The last end of each chain that entries of the directory have sealed: those after a number, up to an entry.
         self._sealed, self._sealed_after = dict[int, str](), 0
         self._sealed_at: Receipt | None = None
@@ -230,6 +231,9 @@ class Chains:
         """Return the chain of a population."""
         if self._process != os.getpid():  # the threads that held the locks are in the parent of the fork
             self._begin()
+        name, newest = self._newest
+        if newest is not None and name == population:
+            return newest
         with self._lock:
             opening = self._openings.setdefault(population, Lock())
         with opening:  # one that is slow to open keeps nobody waiting who asks about another
@@ -243,6 +247,7 @@ class Chains:
             self._chains[population] = chain
             self._awake.pop(population, None)
             self._awake[population] = chain  # the last one that was asked comes last
+            self._newest = population, chain
             idle = {name: self._awake.pop(name) for name in [*self._awake][:-_MOST_OPEN]}
             self._rested += len(idle)
             if self._rested > len(self._chains):  # now and then those, too, that were used after they were put to rest
@@ -471,6 +476,7 @@ class Chains:
             chain.close()
         self._chains.clear()
         self._awake.clear()
+        self._newest = "", None
         self.directory.store.gate.close()
 
 

@@ -14,12 +14,13 @@ with its entry.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from copy import copy
 from functools import lru_cache
 from glob import escape
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, Final, Protocol, Self, TypeAlias
 
 from lapwing.ledger.entries import FINDING, Asked, Entry, HeadFile, Lookup, of_chain
@@ -30,6 +31,9 @@ Value: TypeAlias = str | int | bytes | None
 Row: TypeAlias = tuple[Any, ...]
 Statement: TypeAlias = tuple[str, Sequence[Value]]
 """A statement with `?` for values, and its values."""
+Expected: TypeAlias = Mapping[Asked, int]
+"""What lookups are expected to find: the number of an entry, or 0 for none."""
+NOTHING_EXPECTED: Final[Expected] = MappingProxyType({})
 
 
 class Connection(Protocol):
@@ -140,10 +144,19 @@ class Database(ABC):
         """Translate an error of the database; return `None` if the error is not the database's."""
 
     @abstractmethod
-    def append(self, connection: Connection, entries: Sequence[Entry], before: Entry, *, commit: bool = False) -> bool:
+    def append(
+        self,
+        connection: Connection,
+        entries: Sequence[Entry],
+        before: Entry,
+        *,
+        expected: Expected = NOTHING_EXPECTED,
+        commit: bool = False,
+    ) -> bool:
         """Add `entries` to a chain that ends with `before`, and move its end; return whether that is where it ended.
 
-        `commit` says that this is the last statement of a transaction, which is committed with it.
+        Where a lookup finds something else than what is `expected`, nothing is added either. `commit` says that this is
+        the last statement of a transaction, which is committed with it.
         """
 
     @abstractmethod
@@ -166,11 +179,19 @@ class Database(ABC):
         """Return whether the other end of a connection is gone, so that a new one must be made."""
         return False
 
+    def is_idle(self, connection: Connection) -> bool:  # noqa: ARG002 - a file answers at once
+        """Return whether neither a statement nor a transaction is under way on a connection; nobody is asked for it."""
+        return True
+
+    def is_busy(self, connection: Connection) -> bool:  # noqa: ARG002 - nor here
+        """Return whether an answer is under way on a connection, so that the next statement would wait or take it."""
+        return False
+
     def has_waited_enough(self, error: BaseException) -> bool:  # noqa: ARG002 - a file has no line to stand in
         """Return whether an error says that others kept a lease for longer than anybody waits for one."""
         return False
 
-    def may_have_committed(self, connection: Connection, error: Exception) -> bool:  # noqa: ARG002 - in doubt, yes
+    def may_have_committed(self, error: Exception) -> bool:  # noqa: ARG002 - in doubt, yes
         """Return whether a statement that failed with `error` may have been committed all the same."""
         return True
 

@@ -42,17 +42,24 @@ class Lease:
         try:
             self._wait(connection, follow)
             self._holder, self._over_at, self._is_next = connection, time.monotonic() + SECONDS, True
-            watch = threading.Timer(SECONDS, self._end_in_time, (self._over_at,))
-            watch.daemon = True
-            watch.start()
+            self._watch()
         except BaseException as error:
             does_without = self._database.has_waited_enough(error) or self._database.is_lost(connection)
             self._holder = None
             self._writer.drop()  # its locks end with it
-            if does_without or isinstance(error, RuntimeError):  # no thread can be started to give it back
+            if does_without:
                 raise ConflictError from error
             raise
         return True
+
+    def _watch(self) -> None:
+        """Have the lease given back when its time is over, also if nothing is written any more."""
+        watch = threading.Timer(SECONDS, self._end_in_time, (self._over_at,))
+        watch.daemon = True
+        try:
+            watch.start()
+        except RuntimeError as error:  # no more threads
+            raise ConflictError from error
 
     def _wait(self, connection: Connection, follow: Callable[[], None]) -> None:
         *_, ((is_free,),) = self._database.together(connection, [(one, ()) for one in self._database.stand_in_line])
@@ -84,7 +91,7 @@ class Lease:
         """Run statements; a failure ends the connection, and is none of what was appended, which is durable already."""
         try:
             for statement in statements:
-                self._writer.open().execute(statement)
+                self._writer.idle().execute(statement)
         except Exception:  # noqa: BLE001 - whatever it is, it must not look as if an append had failed
             self._writer.drop()
 
@@ -93,7 +100,7 @@ class Lease:
         return self._holder is not None and self._holder is self._writer.current
 
     def _end_in_time(self, over_at: float) -> None:
-        """Give this lease back, also if nothing is written any more."""
+        """Give this lease back, unless another one came after it."""
         with self._writer.lock:
             if self._over_at == over_at:
                 self.end()

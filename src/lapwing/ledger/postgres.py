@@ -6,20 +6,22 @@ power cut, every time it is made.
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import psycopg
 from psycopg import sql
 
 from lapwing.ledger.database import (
     FINDABLE,
+    NOTHING_EXPECTED,
     POSTGRES_TABLES,
     Connection,
     Database,
+    Expected,
     Row,
     Statement,
     filled,
@@ -59,10 +61,10 @@ def _waiting(lock: str) -> Sequence[str]:
 
 
 _APPEND: Final = """
-with moved as (update ledger set seq = %s, hash = %s where seq = %s and hash = %s and version = %s returning name)
+with moved as (update ledger set seq = %s, hash = %s where seq = %s and hash = %s and version = %s{} returning name)
 insert into entries (seq, body, hash) select {} from moved"""
-_ONE: Final = _APPEND.format("%s::bigint, %s::text, %s::bytea")
-_SEVERAL: Final = _APPEND.format("entry.*") + ", unnest(%b::bigint[], %b::text[], %b::bytea[]) as entry"
+_ONE: Final = "%s::bigint, %s::text, %s::bytea"
+_SEVERAL: Final = "entry.*", "unnest(%b::bigint[], %b::text[], %b::bytea[]) as entry"
 _MISREAD: Final = f"select seq from entries where record is distinct from {FINDABLE} order by seq limit 1"  # noqa: S608
 """The first entry whose record, by which indexes find it, differs from its text."""
 _MISPLACED: Final = """
@@ -168,16 +170,26 @@ class PostgresDatabase(Database):
             return LedgerUnwritableError(f"{self.place} cannot be used: {error}; nothing was charged")
         return LedgerDamagedError(f"{self.place} refuses what a ledger does: {error}")
 
-    def append(self, connection: Any, entries: Sequence[Entry], before: Entry, *, commit: bool = False) -> bool:
+    def append(
+        self,
+        connection: Any,
+        entries: Sequence[Entry],
+        before: Entry,
+        *,
+        expected: Expected = NOTHING_EXPECTED,
+        commit: bool = False,
+    ) -> bool:
         """Add entries and move the end of the chain in one statement, which does nothing if the end is elsewhere.
 
-        A commit goes with it in one round trip, so that those who wait for the lock wait no longer than they must.
+        Nor does it where a lookup finds something else than `expected`. A commit goes with it in one round trip, so
+        that those who wait for the lock wait no longer than they must.
         """
         last, is_one = entries[-1], len(entries) == 1
-        columns: Any = last if is_one else [list(column) for column in zip(*entries, strict=True)]
-        values = (last.seq, last.hash, before.seq, before.hash, FORMAT, *columns)
+        columns: Any = last if is_one else _columns(entries)
+        kinds, found = _of_each_kind(expected)
+        values = (last.seq, last.hash, before.seq, before.hash, FORMAT, *found, *columns)
         with _together(connection) if commit else nullcontext():
-            added = connection.execute(_ONE if is_one else _SEVERAL, values)
+            added = connection.execute(_append(kinds, is_one=is_one), values)
             if commit:
                 connection.execute("COMMIT")
         return bool(added.rowcount)
@@ -193,7 +205,7 @@ class PostgresDatabase(Database):
         found: dict[Asked, int | None] = {}
         for lookup in dict.fromkeys(lookup for lookup, _ in asked):
             same = [values for one, values in asked if one is lookup]
-            columns: Any = [list(column) for column in zip(*same, strict=True)]
+            columns: Any = _columns(same)
             rows = connection.execute(_many(lookup, len(columns)), columns).fetchall()
             found.update({(lookup, values): seq for values, (seq,) in zip(same, rows, strict=True)})
         return found
@@ -204,18 +216,33 @@ class PostgresDatabase(Database):
             cursors = [connection.execute(_phrase(text), values) for text, values in statements]
         return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
 
-    def is_lost(self, connection: Connection) -> bool:
-        """Return whether the server closed the connection."""
+    def is_lost(self, connection: Any) -> bool:
+        """Return whether the server closed the connection, as far as it has said so by now."""
+        with suppress(Exception):
+            connection.pgconn.consume_input()  # its last words
+            connection.pgconn.consume_input()  # and then the end
         return bool(getattr(connection, "closed", True))
+
+    def is_idle(self, connection: Any) -> bool:
+        """Return whether nothing is under way: what is sent in a pipeline that was never left, is never committed."""
+        status = connection.pgconn.transaction_status
+        return not self.is_busy(connection) and status == psycopg.pq.TransactionStatus.IDLE
+
+    def is_busy(self, connection: Any) -> bool:
+        """Return whether an interrupt has left the answer of a statement, or a pipeline."""
+        known = connection.pgconn
+        is_in_pipeline = known.pipeline_status != psycopg.pq.PipelineStatus.OFF
+        is_left = getattr(connection, "_pipeline", None) is None  # psycopg forgets it after the server's library has
+        return bool(is_in_pipeline or not is_left or known.transaction_status == psycopg.pq.TransactionStatus.ACTIVE)
 
     def has_waited_enough(self, error: BaseException) -> bool:
         """Return whether the server gave up waiting for a lock."""
         return isinstance(error, psycopg.errors.LockNotAvailable)
 
-    def may_have_committed(self, connection: Connection, error: Exception) -> bool:
+    def may_have_committed(self, error: Exception) -> bool:
         """Return true unless the server itself reported that the statement failed."""
         state = getattr(error, "sqlstate", None)
-        return self.is_lost(connection) or state is None or state.startswith(_CUT_OFF)
+        return state is None or state.startswith(_CUT_OFF)
 
     def shred(self, connection: Connection) -> None:
         """Give the space of deleted secrets free to be overwritten; only destroying their key makes them unreadable."""
@@ -270,10 +297,47 @@ def _together(connection: Any) -> AbstractContextManager[object]:
 @lru_cache
 def _many(lookup: Lookup, values: int) -> str:
     """Return the statement that runs a lookup for each of many values, in their order."""
-    kinds = "bigint" if lookup is Lookup.SETTLES else "text"
-    one = filled(lookup, [f"asked.value{i}" for i in range(values)])
-    arrays, columns = ", ".join([f"%b::{kinds}[]"] * values), ", ".join(f"value{i}" for i in range(values))
+    one, arrays, columns = _for_each(lookup, values)
     return f"select {one} from unnest({arrays}) with ordinality as asked({columns}, place) order by place"  # noqa: S608
+
+
+def _for_each(lookup: Lookup, values: int) -> tuple[str, str, str]:
+    """Return a lookup of the columns of many values, the arrays that these are in, and the names of the columns."""
+    kind, names = "bigint" if lookup is Lookup.SETTLES else "text", [f"value{i}" for i in range(values)]
+    one = filled(lookup, [f"asked.{name}" for name in names])
+    return one, ", ".join([f"%b::{kind}[]"] * values), ", ".join(names)
+
+
+def _columns(rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+_Kind: TypeAlias = tuple[Lookup, int, bool]
+"""Expected lookups of one kind: how many values each has, and whether there is only one."""
+
+
+def _of_each_kind(expected: Expected) -> tuple[tuple[_Kind, ...], list[Any]]:
+    """Return the kinds of expected lookups, and the values of the statement that checks them."""
+    rows: dict[Lookup, list[tuple[str | int, ...]]] = {}
+    for (lookup, values), seq in expected.items():
+        rows.setdefault(lookup, []).append((*values, seq))
+    kinds = tuple((lookup, len(same[0]) - 1, len(same) == 1) for lookup, same in rows.items())
+    return kinds, [value for same in rows.values() for value in (same[0] if len(same) == 1 else _columns(same))]
+
+
+@lru_cache
+def _append(kinds: Sequence[_Kind], *, is_one: bool) -> str:
+    """Return the statement that appends entries if the chain ends where it did and lookups find what is expected."""
+    guards = []
+    for lookup, values, is_alone in kinds:
+        if is_alone:
+            guards.append(f"coalesce({filled(lookup, ['%s'] * values)}, 0) = %s")
+        else:
+            one, arrays, columns = _for_each(lookup, values)
+            asked = f"unnest({arrays}, %b::bigint[]) as asked({columns}, seq)"
+            guards.append(f"not exists (select 1 from {asked} where coalesce({one}, 0) <> asked.seq)")  # noqa: S608
+    added, *source = (_ONE,) if is_one else _SEVERAL
+    return ", ".join([_APPEND.format("".join(f" and {guard}" for guard in guards), added), *source])
 
 
 @lru_cache

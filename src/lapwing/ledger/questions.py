@@ -13,6 +13,7 @@ that holds it, so the charge of a dead process blocks no other request.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -50,6 +51,8 @@ class Request:
 
     `words` describe the question for people, where the plan does not: several columns may be read from one release.
     They are recorded in the entry, and decide nothing.
+
+    `digest` is that of the content: two requests with the same key must have the same.
     """
 
     population: str
@@ -61,6 +64,7 @@ class Request:
     fresh: bool = False
     held: Mapping[str, int] | None = None
     words: str | None = None
+    digest: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         name("analyst", self.analyst)
@@ -72,11 +76,9 @@ class Request:
             raise ParameterError(
                 "charge", self.charge, reason="is not a charge of a question", remedy="give a SingleRelease"
             )
-
-    @property
-    def digest(self) -> str:
-        """The digest of the content: two requests with the same key must have the same digest."""
-        return digest([self.question, sorted(self.tables), to_record(self.charge)])
+        # before the request stands in line with others, where each of them would wait for it
+        content = [self.question, sorted(self.tables), to_record(self.charge)]
+        object.__setattr__(self, "digest", digest(content))
 
     @property
     def place(self) -> int:

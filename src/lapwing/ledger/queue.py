@@ -65,16 +65,16 @@ class LazyConnection:
         return self._connection
 
     def idle(self) -> Connection:
-        """Return the connection outside any transaction: one whose end was interrupted ends with its connection."""
+        """Return the connection with nothing under way on it: what was interrupted ends with its connection."""
         connection = self.open()
-        if self._begun:
+        if self._begun or not self._database.is_idle(connection):
             self.drop()
             connection = self.open()
         return connection
 
     def begin(self, start: Callable[[Connection], T]) -> T:
         """Begin a transaction by `start`; a connection that broke since it was last used is replaced, once."""
-        idle = self._connection
+        idle = self.current  # not that of the parent of a fork: to ask about it would take what came for the parent
         try:
             return self._begin(start)
         except Exception:
@@ -91,6 +91,9 @@ class LazyConnection:
     def undo(self) -> None:
         """End the transaction without a trace; a connection that cannot even do that is dropped."""
         if self._connection is not None and self._begun:
+            if self._database.is_busy(self._connection):  # nothing more can be said on it
+                self.drop()
+                return
             try:
                 self._connection.execute("ROLLBACK")
                 self._begun = False

@@ -15,10 +15,12 @@ from typing import Any, Final
 
 from lapwing.ledger.database import (
     INDEXES,
+    NOTHING_EXPECTED,
     SQLITE_TABLES,
     SQLITE_VIEWS,
     Connection,
     Database,
+    Expected,
     Row,
     misplaced_answers,
     require_found,
@@ -160,9 +162,17 @@ class SqliteDatabase(Database):
             )
         return LedgerDamagedError(f"{self.place} is damaged: {error}")
 
-    def append(self, connection: Connection, entries: Sequence[Entry], before: Entry, *, commit: bool = False) -> bool:
-        """Add entries; the transaction is alone, so the chain ends where it did."""
-        del before
+    def append(
+        self,
+        connection: Connection,
+        entries: Sequence[Entry],
+        before: Entry,
+        *,
+        expected: Expected = NOTHING_EXPECTED,
+        commit: bool = False,
+    ) -> bool:
+        """Add entries; the transaction is alone, so the chain ends where it did, and lookups find what they found."""
+        del before, expected
         for entry in entries:
             values = (self.number, *entry)
             connection.execute("insert into all_entries (chain, seq, body, hash) values (?, ?, ?, ?)", values)

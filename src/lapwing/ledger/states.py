@@ -16,6 +16,7 @@ from lapwing.accounting.filters.charge import (
     DeltaShares,
     StreamClosing,
     YesCharge,
+    cost_of,
     cost_of_event,
     excess_over,
 )
@@ -63,6 +64,10 @@ class Analyst:
     suspended: bool = False
     tables: tuple[str, ...] | None = None
     most: Budget | None = None
+
+
+_UNDECIDED: Final = Analyst()
+"""An analyst about whom the custodian has decided nothing."""
 
 
 @stored("population")
@@ -170,7 +175,7 @@ class PopulationRecord:
 
     def analyst(self, name: str) -> Analyst:
         """Return the custodian's decisions about an analyst."""
-        return self.analysts.get(name, Analyst())
+        return self.analysts.get(name, _UNDECIDED)
 
     def require_spending(self, analyst: str) -> None:
         """Refuse if spending is stopped, for all or for this analyst."""
@@ -289,9 +294,10 @@ class AccountChanges:
 
     def _book(self, charge: Charge) -> None:
         refusals: dict[str, Refusal] = {}
+        cost = cost_of(charge)
         for one in self._all:
-            one.account.require_carried(charge)
-            quoted = one.account.quote(charge)
+            one.account.require_carried(charge, cost)
+            quoted = one.account.quote(charge, cost)
             if isinstance(quoted, Refusal):
                 refusals[one.whose] = quoted
             elif not refusals:
@@ -343,11 +349,9 @@ class StateCache:
         _take_newer(self.accounts, news.accounts)
         _take_newer(self.populations, news.populations)
         _take_newer(self.reservations, news.reservations)
-        while len(self.reservations) > _MOST_RESERVATIONS:
-            del self.reservations[next(iter(self.reservations))]
+        self.reservations = _newest(self.reservations, _MOST_RESERVATIONS)
         self.charges.update(news.charges)
-        while len(self.charges) > _MOST_CHARGES:
-            del self.charges[next(iter(self.charges))]
+        self.charges = _newest(self.charges, _MOST_CHARGES)
         for lookup, seq in news.latest.items():
             self.latest[lookup] = max(seq, self.latest.get(lookup, 0))
         if self.keys is not None:
@@ -372,6 +376,11 @@ class StateCache:
             self.charges[seq] = record
         elif record["kind"] == "opening":
             self.openings[record["stream"]] = seq
+
+
+def _newest(kept: dict[K, S], most: int) -> dict[K, S]:
+    """Return the newest of what is kept, at least `most`: to drop one at a time would be to look past the dropped."""
+    return kept if len(kept) <= 2 * most else dict([*kept.items()][-most:])
 
 
 def _take_newer(kept: dict[K, tuple[int, S]], news: dict[K, tuple[int, S]]) -> None:

@@ -8,8 +8,10 @@ those before it have left, in one transaction with one commit and one sync of th
 wrote anything leaves nothing behind; one that fails in any other way undoes them all, and each is made by itself.
 No caller gets a result, not even a refusal, before the whole group is durable. Where all of them append entries and do
 nothing else they may be optimistic: they read without a lock, and their entries are added by one statement that does
-nothing if the chain has grown meanwhile. A group that was overtaken so waits for the lock. Those after it wait for a
-lease of the chain, as long as other processes write: whoever waits meanwhile goes through with the group that has it.
+nothing if the chain has grown meanwhile. Right after another append they do not even read: what this process knows is
+taken for true, and the statement that appends does nothing if it is not. A group that was overtaken waits for the
+lock. Those after it wait for a lease of the chain, as long as other processes write: whoever waits meanwhile goes
+through with the group that has it.
 
 A store refuses a ledger that is older than the entries that this process saw or that were acknowledged. Each new entry
 is followed from the last one that was seen: a process trusts no state that is not linked to the chain it knows. The
@@ -42,7 +44,7 @@ from weakref import ref
 from lapwing.ledger.append_times import AppendTimes
 from lapwing.ledger.background_check import BackgroundCheck
 from lapwing.ledger.checkpoint import Checkpoint
-from lapwing.ledger.database import ConflictError, Connection, Database, Turns
+from lapwing.ledger.database import NOTHING_EXPECTED, ConflictError, Connection, Database, Expected, Turns
 from lapwing.ledger.entries import (
     Entry,
     Lookup,
@@ -75,6 +77,8 @@ Join: TypeAlias = Callable[[list[PendingChange]], None]
 
 VARIABLE: Final = "LAPWING_FAULT"
 _MOST_STREAMS: Final = 1000
+_MOMENT: Final = 1.0
+"""Seconds after an append that found the chain as it was left, in which the next one expects to find it so, too."""
 
 _AT: Final = "select name, (select hash from entries where seq = ?), seq, (select count(*) from entries) from ledger"
 
@@ -143,6 +147,7 @@ class Store:
         self._queue, self._rivals, self._learning = WriterQueue(), Rivals(), threading.Lock()
         self.appends: AppendTimes = AppendTimes() if above is None else above.appends
         self._lease = Lease(database, self._writer)
+        self._is_known_until = 0.0  # so long nobody else is expected to have written, on a connection that just worked
         # The transaction of the thread that holds the reader's lock. The reference is weak: one whose end was
         # interrupted is dropped.
         self._reading: Callable[[], Transaction | None] = _nothing
@@ -259,6 +264,7 @@ class Store:
         with self._writer.lock, self.turn:
             try:
                 transaction = self._make_together(group, known, self._queue.join)
+                self._remember(transaction)  # or the next leader would read again what this one has written
             except SpoiledError:
                 transaction = None
             except BaseException as error:
@@ -271,7 +277,7 @@ class Store:
                 for one in group:
                     self._make_alone(one)
             else:
-                self._learn(transaction)
+                self._promise(transaction)
         except BaseException as error:
             self._give_up(group, error)
             raise
@@ -344,6 +350,7 @@ class Store:
 
     def _append_without_lock(self, group: list[PendingChange], known: Known, join: Join) -> Transaction:
         """Make changes that only append, as if nobody else did; where others do just now, at most one has the lease."""
+        known_until, self._is_known_until = self._is_known_until, 0.0  # whatever happens now
         with self._understood(self._writer):
             is_new = self._rivals.are_busy and self._lease.take(self._follow)
             join(group)
@@ -353,15 +360,40 @@ class Store:
             _pass(acts, "begun")
             with self._replacing_lost(connection):
                 append, known = partial(self._append, acts, connection), self._look() if is_new else known
-                transaction = self._transaction(connection, known, group[0].lookups, append, news=is_new)
-                if is_new:
-                    self._rivals.found(transaction.last)
-                with spoiling(group):
-                    run(group, transaction)
-                    transaction.flush()
+                begin = partial(self._transaction, connection, known, group[0].lookups, append)
+                transaction = None
+                is_known = not is_new and time.monotonic() < known_until
+                if is_known and not self.database.is_lost(connection):
+                    transaction = self._append_as_known(group, begin)
+                if transaction is None:
+                    transaction = begin(news=is_new)
+                    if is_new:
+                        self._rivals.found(transaction.last)
+                    is_known = is_new or (known.seen is not None and known.seen.seq == transaction.last)
+                    with spoiling(group):
+                        run(group, transaction)
+                        transaction.flush()
                 self._lease.used()
+        self._is_known_until = time.monotonic() + _MOMENT if is_known else 0.0
         self._rivals.left(transaction.last)
         return transaction
+
+    def _append_as_known(self, group: Sequence[PendingChange], begin: Callable[..., Transaction]) -> Transaction | None:
+        """Make changes that only append, in one round trip; return nothing if they have to be made by what is there.
+
+        They are made by what this process knows, and appended if that is what the database says. Whatever else comes of
+        them, such as an error or an earlier answer, rests on what was not looked at, and does not count.
+        """
+        with spoiling(group), suppress(ConflictError):
+            try:
+                transaction = begin(as_known=True)
+                run(group, transaction)
+            except Exception as error:
+                raise ConflictError from error
+            if all(one.error is None for one in group):
+                transaction.flush()
+                return transaction
+        return None
 
     def _follow(self) -> None:
         """Take in what others have appended by now."""
@@ -374,20 +406,23 @@ class Store:
         entries: Sequence[Entry],
         before: Entry,
         *,
+        expected: Expected = NOTHING_EXPECTED,
         commit: bool = False,
     ) -> bool:
         """Add entries and make them durable, if the chain still ends with `before`; `commit` ends a transaction."""
         _pass(acts, "written")
-        append = partial(self.database.append, commit=True) if commit else self.database.append
         try:
-            added = append(connection, entries, before)
-            if added:
+            added = self.database.append(connection, entries, before, expected=expected, commit=commit)
+            is_durable = added and self.database.is_idle(connection)
+            if is_durable:
                 self._writer.has_ended()
                 _pass(acts, "committed")
         except Exception as error:
-            if isinstance(error, OSError) or self.database.may_have_committed(connection, error):
+            if isinstance(error, OSError) or self.database.may_have_committed(error):
                 raise _in_doubt(f"{self.database.place} failed while it committed ({error})") from error
             raise
+        if added and not is_durable:
+            raise _in_doubt(f"{self.database.place} has not said that it committed")
         return added
 
     def create(self, ledger: str, genesis: bytes) -> None:
@@ -398,7 +433,7 @@ class Store:
     def begin_at(self, checkpoint: Checkpoint) -> bool:
         """Follow the chain from a checkpoint on, if the ledger still has its entries; return whether it has."""
         with self._reader.lock, self._understood(self._reader):
-            found = self._reader.open().execute(self.database.phrase(_AT), (checkpoint.receipt.seq,)).fetchone()
+            found = self._reader.idle().execute(self.database.phrase(_AT), (checkpoint.receipt.seq,)).fetchone()
         name, hash_, last, entries = found or ("", None, 0, 0)
         if (name, hash_ and bytes(hash_).hex()) != (checkpoint.receipt.ledger, checkpoint.receipt.hash):
             return False
@@ -406,7 +441,7 @@ class Store:
             return False
         with self._reader.lock, self._understood(self._reader):
             wanted = list(checkpoint.hashes)
-            rows = self.database.hashes(self._reader.open(), wanted) if wanted else []
+            rows = self.database.hashes(self._reader.idle(), wanted) if wanted else []
             if {seq: bytes(hash_) for seq, hash_ in rows} != checkpoint.hashes:
                 return False
         self._seen = checkpoint.receipt
@@ -479,7 +514,7 @@ class Store:
     def require_format(self) -> None:
         """Refuse a place without a ledger, or with one in another format."""
         with self._reader.lock, self._understood(self._reader):
-            row = self._reader.open().execute("select version from ledger").fetchone()
+            row = self._reader.idle().execute("select version from ledger").fetchone()
             if row is None:
                 raise LedgerDamagedError("the row that names the ledger is missing")
             require_format(row[0])
@@ -487,7 +522,7 @@ class Store:
     def said_length(self) -> int:
         """Return how many entries the chain says that it has; this is not checked."""
         with self._reader.lock, self._understood(self._reader):
-            row = self._reader.open().execute("select seq from ledger").fetchone()
+            row = self._reader.idle().execute("select seq from ledger").fetchone()
             return row[0] if row and isinstance(row[0], int) else 0
 
     def shred(self) -> None:
@@ -538,6 +573,7 @@ class Store:
         append: Append | None = None,
         *,
         at_once: bool = False,
+        as_known: bool = False,
         begin: Sequence[str] = (),
         news: bool = False,
     ) -> Transaction:
@@ -551,6 +587,7 @@ class Store:
             lookups=lookups,
             append=append,
             at_once=at_once,
+            as_known=as_known,
             begin=begin,
             news=news,
             whole=self._wait_for_check,
@@ -590,7 +627,12 @@ class Store:
             self.background.wait()
 
     def _learn(self, transaction: Transaction) -> None:
-        """Add the states that a transaction read or wrote to the cache, now that it is over."""
+        """Remember a transaction that is over, and promise what it rests on: now its results may be told."""
+        self._remember(transaction)
+        self._promise(transaction)
+
+    def _promise(self, transaction: Transaction) -> None:
+        """Make the end of a transaction durable outside of the database."""
         kept, promised, receipt = self.database.head, transaction.known.promised, transaction.receipt
         if kept and (promised is None or promised.seq < receipt.seq):
             try:
@@ -598,6 +640,10 @@ class Store:
             except OSError as error:
                 reason = f"{kept.path} cannot be written ({error}), and no answer is given that it does not cover"
                 raise _in_doubt(reason) from error
+
+    def _remember(self, transaction: Transaction) -> None:
+        """Add the states that a transaction read or wrote to the cache: its entries are in the database."""
+        receipt = transaction.receipt
         with self._learning:
             self._cache.learn(transaction.news)
             if self._seen is None or self._seen.seq <= receipt.seq:

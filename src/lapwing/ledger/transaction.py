@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from lapwing.accounting.filters.account import Account, Booking
-from lapwing.ledger.database import ConflictError, Connection, Database, Row, Statement, Value
+from lapwing.ledger.database import NOTHING_EXPECTED, ConflictError, Connection, Database, Row, Statement, Value
 from lapwing.ledger.entries import (
     STATES,
     Asked,
@@ -38,7 +38,8 @@ from lapwing.vocabulary.codec import canonical, from_record, to_record
 from lapwing.vocabulary.errors import LedgerDamagedError, LedgerError, ParameterError, RequestConflictError
 
 Clock = Callable[[], datetime]
-Append: TypeAlias = Callable[[Sequence[Entry], Entry], bool]
+Append: TypeAlias = Callable[..., bool]
+"""Appends entries after another one, if lookups find what is `expected`; returns whether it did."""
 K = TypeVar("K")
 
 _BELONGS: Final = "belongs to population"
@@ -83,7 +84,9 @@ class Transaction:
     where there is no lock: they are durable then, and nothing else may be written. `at_once` is for reading outside any
     transaction of the database: the first statement is the only one, and a second one is a `ConflictError`. The
     statements of `begin` begin a transaction of the database; they are sent together with the first that read, and with
-    `news` what others have written is fetched with them.
+    `news` what others have written is fetched with them. `as_known` reads nothing at all: the chain ends where this
+    process knows it to end, states are as it has followed them, and keys are new. `append` adds nothing if that is
+    wrong; to read is a `ConflictError`, and until entries were appended nothing that was concluded may be believed.
     """
 
     def __init__(
@@ -97,6 +100,7 @@ class Transaction:
         lookups: Lookups = (),
         append: Append | None = None,
         at_once: bool = False,
+        as_known: bool = False,
         begin: Sequence[str] = (),
         news: bool = False,
         whole: Callable[[], None] = _nothing,
@@ -109,19 +113,29 @@ class Transaction:
         self._added: dict[int, Record] = {}
         self._followed: dict[int, Entry] = {}
         self._hashes: dict[int, bytes] = {}  # that of the last entry which this process has seen, once it was fetched
+        self._next: tuple[int, list[Entry]] | None = None  # the entries after a number, once they were fetched
+        self._found: dict[Asked, int | None] = {}
+        self._expected: dict[Asked, int] | None = None  # what lookups must find that were not made
+        if as_known and known.seen is not None:
+            self._is_done, self._expected = True, {}
+            self.ledger, self._end = known.seen.ledger, Entry(known.seen.seq, "", bytes.fromhex(known.seen.hash))
+        else:
+            self.ledger, self._end = self._begin(lookups, begin, news=news)
+            self._is_done = at_once
+        self._written, self._waiting = self._end, list[Entry]()
+        self.writes = 0  # the number of writes: an error before the first leaves nothing to undo
+
+    def _begin(self, lookups: Lookups, begin: Sequence[str], *, news: bool) -> tuple[str, Entry]:
+        """Make lookups and return the name of the ledger and the end of the chain, all as of one moment."""
         wanted, values = zip(*lookups, strict=True) if lookups else ((), ())
         head: Statement = head_statement(wanted), [*chain.from_iterable(values)]
-        self._next: tuple[int, list[Entry]] | None = None  # the entries after a number, once they were fetched
         row = self._begun(begin, head, news=news) if begin or news else self._read(head[0], *head[1])
-        self._is_done = at_once
         if not row:
             raise LedgerDamagedError("the row that names the ledger is missing")
         name, seq, hash_, version, *numbers = row[0]
         require_format(version)
-        self.ledger, self._end = str(name), read_entry((seq, "", hash_))
-        self._written, self._waiting = self._end, list[Entry]()
-        self._found: dict[Asked, int | None] = dict(zip(lookups, numbers, strict=True))
-        self.writes = 0  # the number of writes: an error before the first leaves nothing to undo
+        self._found.update(zip(lookups, numbers, strict=True))
+        return str(name), read_entry((seq, "", hash_))
 
     def _begun(self, begin: Sequence[str], head: Statement, *, news: bool) -> list[Row]:
         """Begin a transaction of the database; return its head, and keep the news for whoever follows the chain."""
@@ -169,9 +183,11 @@ class Transaction:
         if self._waiting:
             entries, self._waiting = self._waiting, []
             append = append or self._append or partial(self._database.append, self._connection)
-            if not append(entries, self._written):
+            if not append(entries, self._written, expected=self._expected or NOTHING_EXPECTED):
                 raise ConflictError
             self._written = self._end
+        elif self._expected is not None:  # nothing has checked what was believed
+            raise ConflictError
 
     def _read(self, statement: str, *values: Value) -> list[Row]:
         """Return the rows of a statement, without the entries that wait: callers flush them, or add them themselves."""
@@ -272,6 +288,8 @@ class Transaction:
             return self._waiting[seq - self._written.seq - 1].hash if seq < self._end.seq else None
         if seq in self._hashes:
             return self._hashes[seq]
+        if self._expected is not None and seq in self._cache.hashes:  # the end that it was followed to fixes it
+            return self._cache.hashes[seq]
         rows = self._read("select hash from entries where seq = ?", seq)
         return bytes(rows[0][0]) if rows else None
 
@@ -457,10 +475,10 @@ class Transaction:
     def _seq(self, lookup: Lookup, *values: str | int) -> int | None:
         """Return the number that a lookup finds, now or fetched before; it is damage if a later one is known."""
         asked = (lookup, values)
-        if asked not in self._found:  # nothing that was appended here is found by it: `append` would have noted it
-            self._found[asked] = (next(iter(self._read(lookup, *values)), None) or [None])[0]
-        seq = self._found[asked]
         last = self._cache.last(asked)
+        if asked not in self._found:  # nothing that was appended here is found by it: `append` would have noted it
+            self._found[asked] = self._look_up(asked, last.seq)
+        seq = self._found[asked]
         known = max(self.news.latest.get(asked, 0), last.seq)
         if (seq or 0) < known <= self._end.seq:  # another thread may know of more than this moment has
             raise LedgerDamagedError("is not found any more: an index of the database is damaged", seq=known)
@@ -471,6 +489,19 @@ class Transaction:
             if seq == last.seq and last.hash is not None:
                 self.news.hashes.setdefault(seq, last.hash)
         return seq
+
+    def _look_up(self, asked: Asked, last: int) -> int | None:
+        """Return what a lookup finds; where nothing is read, the `last` entry known to change a state, or none.
+
+        Which entry that is need not be checked if all entries since then were followed.
+        """
+        lookup, values = asked
+        if self._expected is None:
+            found: int | None = (next(iter(self._read(lookup, *values)), None) or [None])[0]
+            return found
+        if asked not in self._cache.latest:
+            self._expected[asked] = last
+        return last or None
 
     def _require_new(self, asked: Asked) -> None:
         """Refuse a key that is not found, or a state whose last entry is unknown, if it was there at the checkpoint.

@@ -163,7 +163,7 @@ def canonical(record: object) -> str:
 
 def parse(text: str) -> Any:
     """Return the record that a canonical text is; a float in it is refused."""
-    return json.loads(text, parse_float=_refuse_float, parse_constant=_refuse_float)
+    return _DECODER.decode(text)
 
 
 def digest(record: object) -> str:
@@ -175,19 +175,21 @@ def _refuse_float(literal: str) -> NoReturn:
     raise ValueError(f"a ledger holds no floating-point number, but {literal} was found")
 
 
+_DECODER: Final = json.JSONDecoder(parse_float=_refuse_float, parse_constant=_refuse_float)
 _PLAIN: Final = frozenset((NoneType, bool, int, str))
 """Types that JSON has already. Booking a charge writes some fifty such values, so they are inlined, without a call."""
 
 
 def _write_noun(value: Any, depth: int) -> Any:
-    if isinstance(value, Enum):
-        return value.value
-    if type(value) not in _TAGS:
+    tagged = _TAGS.get(type(value))
+    if tagged is None:
+        if isinstance(value, Enum):
+            return value.value
         raise _untagged(type(value))
     if not depth:
         reason, remedy = f"is nested more than {_DEEPEST} deep", "say it with fewer parts in parts"
         raise ParameterError("record", "...", reason=reason, remedy=remedy)
-    tag, names = _TAGS[type(value)]
+    tag, names = tagged
     record = {"kind": tag}
     for name in names:
         part = getattr(value, name)

@@ -97,7 +97,7 @@ class Account:
     def quote(self, charge: Charge, cost: Cost | None = None) -> Admission | Refusal:
         """Return `charge` as it would be written down, or why it is refused.
 
-        `cost` is what it was found to cost when it was booked, where a book is followed again.
+        `cost` is what it costs, or was found to cost when it was booked, where a book is followed again.
         """
         if isinstance(charge, Reservation) and charge.stream in self.streams:
             raise ParameterError("stream", charge.stream, reason="is open already", remedy="choose another name")
@@ -111,15 +111,15 @@ class Account:
             steps[segment] = decision
         return Admission(charge=charge, cost=cost, steps=MappingProxyType(steps))
 
-    def require_carried(self, charge: Charge) -> None:
-        """Refuse a charge at a price with a denominator of its own, with which sums grow longer for ever.
+    def require_carried(self, charge: Charge, cost: Cost) -> None:
+        """Refuse a charge whose price or cost has a denominator of its own, with which sums grow longer for ever.
 
         Proof: proofs/sum_filters.md
         """
         if isinstance(charge, Reservation):
             require_carried("price", charge.price)
         for segment in self._named(charge.segments):
-            self.filters[segment].require_carried(cost_of(charge))
+            self.filters[segment].require_carried(cost)
 
     def book(self, booking: "Booking") -> "Account":
         """Return the account after one line of its book. The steps of an admission are taken as they stand."""
@@ -182,8 +182,13 @@ class Account:
         return {segment: self.filters[segment].settle(**amounts) for segment in segments}
 
     def _with(self, filters: Mapping[str, Filter], streams: dict[str, OpenStream]) -> "Account":
-        filters = MappingProxyType({**self.filters, **filters})
-        return replace(self, filters=filters, streams=MappingProxyType(streams))
+        return Account(
+            budget=self.budget,
+            adjacency=self.adjacency,
+            shares=self.shares,
+            filters=MappingProxyType({**self.filters, **filters}),
+            streams=MappingProxyType(streams),
+        )
 
     def _open(self, name: str) -> OpenStream:
         if name not in self.streams:
@@ -213,7 +218,7 @@ def _spent(now: Filter, opening: Filter, budget: Guarantee) -> float:
 
 
 def _overdrawn(filter_: Filter) -> bool:
-    return isinstance(filter_, PureFilter | ConcentratedFilter) and filter_.left < 0
+    return isinstance(filter_, (PureFilter, ConcentratedFilter)) and filter_.left < 0
 
 
 @stored("cap-change")

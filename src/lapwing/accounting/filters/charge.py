@@ -131,7 +131,12 @@ class Cost:
     @property
     def whole(self) -> Fraction | None:
         """The epsilon that a sum of pure epsilons must have left: with every yes."""
-        return None if self.epsilon is None else self.epsilon + self.reserved
+        return _sum(self.epsilon, self.reserved) if self.epsilon is not None else None
+
+
+def _sum(amount: Fraction, reserved: Fraction) -> Fraction:
+    """Return an amount with what is reserved; most often that is nothing, and a sum of fractions takes its time."""
+    return amount + reserved if reserved else amount
 
 
 def cost_of(charge: Charge) -> Cost:
@@ -199,6 +204,9 @@ class Insufficient:
 
 FilterDecision: TypeAlias = Accepted | Insufficient
 
+_AS_IT_COSTS: Final = Accepted()
+"""The effect of a charge that is added up by its cost alone."""
+
 # what all denominators divide: those of decimals, of their parts up to 64, of the squares of these, and of floats
 _COMMON: Final = 2**1100 * 5**100 * math.lcm(*range(1, 65)) ** 2
 
@@ -231,15 +239,16 @@ class PureFilter:
     @property
     def left(self) -> Fraction:
         """The epsilon that is neither spent nor reserved; as an arm of two it may be below zero."""
-        return self.epsilon - self.spent - self.reserved
+        return self.epsilon - _sum(self.spent, self.reserved)
 
     def weigh(self, _: Event, cost: Cost) -> FilterDecision:
         """Admit `cost` if it is pure and no more than what is left."""
         if cost.delta:
             return Insufficient(currency="delta", asked=cost.delta, left=Fraction(0))
-        if cost.epsilon is None or cost.epsilon + cost.reserved > self.left:
-            return Insufficient(currency="epsilon", asked=cost.whole, left=self.left)
-        return Accepted()
+        whole = cost.whole
+        if whole is None or whole > self.left:
+            return Insufficient(currency="epsilon", asked=whole, left=self.left)
+        return _AS_IT_COSTS
 
     def require_carried(self, cost: Cost) -> None:
         """Refuse a cost whose sums would grow longer with every charge."""
@@ -249,7 +258,8 @@ class PureFilter:
     def book(self, cost: Cost, _: Accepted) -> "PureFilter":
         """Add an admitted cost."""
         epsilon = _require_bounded_cost("epsilon", cost.epsilon)
-        return replace(self, spent=self.spent + epsilon, reserved=self.reserved + cost.reserved)
+        reserved = _sum(self.reserved, cost.reserved)
+        return PureFilter(epsilon=self.epsilon, spent=self.spent + epsilon, reserved=reserved)
 
     def settle(self, *, spent: Fraction = Fraction(0), returned: Fraction = Fraction(0)) -> "PureFilter":
         """Return the filter after a part of what was reserved has been spent, or given back."""
@@ -278,7 +288,7 @@ class ConcentratedFilter:
         """Admit `cost` if it has a rho, and one that is no more than what is left."""
         if cost.rho is None or cost.rho > self.left:
             return Insufficient(currency="rho", asked=cost.rho, left=self.left)
-        return Accepted()
+        return _AS_IT_COSTS
 
     def require_carried(self, cost: Cost) -> None:
         """Refuse a cost whose sums would grow longer with every charge."""
