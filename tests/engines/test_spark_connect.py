@@ -137,7 +137,7 @@ def test_keys_of_which_spark_makes_one_are_refused_over_spark_connect(made, spar
 @contextmanager
 def behind_tls(server: str, certificate, private):
     """Give the port of a proxy that takes TLS, and hears what a client says inside."""
-    heard, loop = bytearray(), asyncio.new_event_loop()
+    heard, writers, loop = bytearray(), set(), asyncio.new_event_loop()
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate, private)
     context.set_alpn_protocols(["h2"])
@@ -148,11 +148,18 @@ def behind_tls(server: str, certificate, private):
                 note(data)
                 writer.write(data)
                 await writer.drain()
-        writer.close()
+        writer.transport.abort()
 
     async def take(reader, writer) -> None:
         other_reader, other_writer = await asyncio.open_connection("127.0.0.1", int(server.rpartition(":")[2]))
+        writers.update((writer, other_writer))
         await asyncio.gather(carry(reader, other_writer, heard.extend), carry(other_reader, writer, len))
+
+    async def end() -> None:
+        listening.close()
+        for writer in writers:
+            writer.transport.abort()
+        await asyncio.sleep(0.1)  # the loop comes to what was aborted, and to handshakes that ended with their client
 
     listening = loop.run_until_complete(asyncio.start_server(take, "127.0.0.1", 0, ssl=context))
     serving = threading.Thread(target=loop.run_forever, daemon=True)
@@ -160,12 +167,9 @@ def behind_tls(server: str, certificate, private):
     try:
         yield listening.sockets[0].getsockname()[1], heard
     finally:
+        asyncio.run_coroutine_threadsafe(end(), loop).result(60)
         loop.call_soon_threadsafe(loop.stop)
         serving.join()
-        listening.close()
-        for task in asyncio.all_tasks(loop):
-            task.cancel()
-        loop.run_until_complete(asyncio.sleep(0))
         loop.close()
 
 
@@ -257,7 +261,8 @@ class Relay:
     def __init__(self, port: int) -> None:
         self.port, self.open, self.taking = port, [], True
         self.listener = socket.create_server(("127.0.0.1", 0))
-        threading.Thread(target=self.take, daemon=True).start()
+        self.taker = threading.Thread(target=self.take, daemon=True)
+        self.taker.start()
 
     @property
     def address(self) -> str:
@@ -290,6 +295,12 @@ class Relay:
             each.close()
         self.open = []
 
+    def close(self) -> None:
+        self.listener.shutdown(socket.SHUT_RDWR)  # which ends the wait for a next connection
+        self.taker.join()
+        self.listener.close()
+        self.cut()
+
 
 @contextmanager
 def relayed(server: str):
@@ -297,8 +308,7 @@ def relayed(server: str):
     try:
         yield relay
     finally:
-        relay.listener.close()
-        relay.cut()
+        relay.close()
 
 
 SLOW = (
