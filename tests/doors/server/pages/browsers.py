@@ -61,4 +61,4 @@ class Looker:
 
     def close(self) -> None:
         self.context.close()
-        assert self.complaints == []
+        assert not self.complaints, "\n".join(self.complaints)
