@@ -6,6 +6,7 @@ A test says what it checks with `@pytest.mark.catalogue("L7")`. The list is docs
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
@@ -22,8 +23,13 @@ ON_BOTH = {"contracts/test_ledger.py", "crashes/test_races.py", "crashes/test_ki
 ON_A_SERVER = {"ledger/test_postgres.py"}
 
 
-def marked() -> Iterator[tuple[str, str]]:
-    """Yield the file of each marked test with what it checks."""
+@cache
+def marked() -> tuple[tuple[str, str], ...]:
+    """Return the file of each marked test with what it checks."""
+    return tuple(_marked())
+
+
+def _marked() -> Iterator[tuple[str, str]]:
     for path in sorted(TESTS.rglob("test_*.py")):
         name = path.relative_to(TESTS).as_posix()
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):

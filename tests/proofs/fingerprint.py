@@ -4,6 +4,7 @@ import ast
 import hashlib
 import importlib
 import inspect
+from functools import lru_cache
 from pathlib import Path
 
 
@@ -15,10 +16,15 @@ def fingerprint(target: str) -> str:
 
 
 def fingerprint_of_source(source: str, path: str = "", target: str = "") -> str:
-    node: ast.AST = ast.parse(source)
+    node: ast.AST = _parsed(source)
     for name in filter(None, path.split(".")):
         node = _child(node, name, target)
     return hashlib.sha256(repr(_shape(node)).encode()).hexdigest()[:16]
+
+
+@lru_cache(maxsize=16)  # a proof has most of its stamps from a few files
+def _parsed(source: str) -> ast.Module:
+    return ast.parse(source)
 
 
 def _child(node: ast.AST, name: str, target: str) -> ast.AST:

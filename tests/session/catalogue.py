@@ -6,6 +6,7 @@ A test says which items it is for at the beginning of its docstring, or of the i
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -113,13 +114,14 @@ ELSEWHERE: Final = {
 _ITEM = re.compile(r"[PDQV]\d+\b")
 
 
-def items_tested_here() -> set[str]:
+@cache
+def items_tested_here() -> frozenset[str]:
     """Return the items that a docstring of a test, or the id of a case, in this folder begins with."""
     found: set[str] = set()
     for file in sorted(Path(__file__).parent.glob("test_*.py")):
         for text in _beginnings(ast.parse(file.read_text(encoding="utf-8"))):
             found |= set(_ITEM.findall(re.match(r"(?:[PDQV]\d+(?:, | and |\b))*", text).group()))
-    return found
+    return frozenset(found)
 
 
 def _beginnings(module: ast.Module) -> Iterator[str]:

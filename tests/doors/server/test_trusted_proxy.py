@@ -8,7 +8,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from doors.server.doors import UNLIMITED, add_people, make_folder, read_response, serving
+from doors.server.doors import AUTHORITIES, UNLIMITED, add_people, make_folder, read_response, serving
 from lapwing.doors.server.application import DoorSettings
 from lapwing.doors.server.door_file import FILE, read_door
 from lapwing.doors.server.trusted_proxy import TrustedProxy, Unknown
@@ -40,7 +40,7 @@ def door(folder):
 
 def visitor(door, **more) -> httpx.Client:
     address = f"http://127.0.0.1:{door.port}"
-    return httpx.Client(base_url=address, trust_env=False, headers={"Accept": "text/html"}, **more)
+    return httpx.Client(base_url=address, trust_env=False, verify=AUTHORITIES, headers={"Accept": "text/html"}, **more)
 
 
 def who(door, *headers: tuple[str, str | bytes], client: httpx.Client | None = None) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from doors.server.doors import UNLIMITED
+from doors.server.doors import AUTHORITIES, UNLIMITED
 from doors.server.pages.visitors import PASSWORD, pages_of
 from lapwing.doors.server.application import DoorSettings
 from lapwing.doors.server.door_store import open_store
@@ -30,8 +30,8 @@ def pages(quick_path, budget):
 
 
 def sign_in(pages, address, password=PASSWORD, cookies=None, name="cleo"):
-    way = httpx.HTTPTransport(local_address=address)
-    with httpx.Client(base_url=pages.address, transport=way, timeout=60, cookies=cookies) as browser:
+    way = httpx.HTTPTransport(local_address=address, verify=AUTHORITIES)
+    with httpx.Client(base_url=pages.address, transport=way, trust_env=False, timeout=60, cookies=cookies) as browser:
         return browser.post("/login", data={"name": name, "password": password})
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from doors.server.doors import UNLIMITED
+from doors.server.doors import AUTHORITIES, UNLIMITED
 from doors.server.pages.visitors import MEN, PASSWORD, PEOPLE, P, field_of, pages_of, text_of, title_of
 from lapwing.doors.server.application import DoorSettings
 from lapwing.doors.server.guard import CONTENT_POLICY
@@ -184,8 +184,8 @@ def test_passwords_are_tried_so_often_and_no_more_often_by_address_and_by_name(q
     with pages_of(quick_path, budget, people=50, settings=few) as pages:
 
         def tried(name: str, address: str = "127.0.0.1") -> int:
-            way = httpx.HTTPTransport(local_address=address)
-            with httpx.Client(base_url=pages.address, transport=way, timeout=60) as browser:
+            way = httpx.HTTPTransport(local_address=address, verify=AUTHORITIES)
+            with httpx.Client(base_url=pages.address, transport=way, trust_env=False, timeout=60) as browser:
                 return browser.post("/login", data={"name": name, "password": "wrong"}).status_code
 
         assert [tried("ana") for _ in range(4)] == [401, 401, 401, 429]

@@ -13,7 +13,7 @@ import httpx
 
 import lapwing as lw
 from budgets import KindOfBudget
-from doors.server.doors import UNLIMITED, Door, serving
+from doors.server.doors import AUTHORITIES, UNLIMITED, Door, serving
 from lapwing.doors.server.application import DoorSettings
 from lapwing.doors.server.door_store import open_store
 from lapwing.doors.server.people import Directory
@@ -50,7 +50,12 @@ class Pages:
     def browser(self, who: str | None = None) -> "Browser":
         cookies = {"lapwing": self.cookies[who]} if who else {}
         client = httpx.Client(
-            base_url=self.address, cookies=cookies, timeout=60, trust_env=False, headers={"Accept": "text/html"}
+            base_url=self.address,
+            cookies=cookies,
+            timeout=60,
+            trust_env=False,
+            headers={"Accept": "text/html"},
+            verify=AUTHORITIES,
         )
         self.clients.append(client)
         return Browser(client)
