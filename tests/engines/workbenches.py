@@ -25,7 +25,7 @@ from lapwing.queries.catalogue.population import KeyType, RowsPerPerson
 class DuckDBBench(DuckDB):
     """Everything but loading is the engine's own."""
 
-    examples, corpus = 7, 50
+    examples, corpus = 5, 30
 
     def __init__(self, population, *, threads=1, **options):
         population = as_stored(population)
@@ -44,7 +44,7 @@ class DuckDBBench(DuckDB):
 class ParquetBench(DuckDB):
     """Parquet files where they lie, each time by another writer."""
 
-    examples, corpus = 3, 20  # the engine is that of the bench above
+    examples, corpus = 2, 12  # the engine is that of the bench above
 
     def __init__(self, population, *, threads=1, **options):
         population = as_stored(population)
@@ -69,7 +69,7 @@ class ParquetBench(DuckDB):
 class PostgresBench(PostgreSQL):
     """The tables of a database of its own, read by a role that may do nothing else."""
 
-    examples, corpus = 5, 50
+    examples, corpus = 4, 30
 
     def __init__(self, population, server, **options):
         population = as_stored(population)

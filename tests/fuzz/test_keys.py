@@ -9,7 +9,7 @@ from fuzz.key_places import KEY_PLACES
 from fuzz.keys import cases, examined, searched
 from fuzz.test_neighbours import Given
 
-MANY, FEW = 5, 1
+MANY, FEW = 3, 1
 ZERO = ["7", "007", "+7", "-0", "0", "7.0", " 7", "7 ", "1E+12", "9223372036854775807", "9223372036854775808"]
 """Spellings of which an engine once made one person, and some that are as near."""
 

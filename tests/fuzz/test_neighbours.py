@@ -14,7 +14,7 @@ from fuzz.places import PLACES
 
 CORPUS = json.loads((Path(__file__).parent / "corpus" / "neighbours.json").read_text(encoding="utf-8"))
 SEED = 11
-MANY, SOME, FEW = 9, 8, 2
+MANY, SOME, FEW = 6, 5, 2
 
 
 def how_many(place):

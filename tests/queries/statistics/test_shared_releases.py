@@ -343,7 +343,7 @@ def test_one_person_moves_a_shared_release_by_at_most_its_sensitivity(bench, pop
     holds()
 
 
-@settings(max_examples=200, **SLOW)
+@settings(max_examples=120, **SLOW)
 @given(st.data())
 def test_what_is_said_of_two_conditions_is_true_of_every_row(data) -> None:
     table = data.draw(st.sampled_from([PATIENTS, VISITS]))
