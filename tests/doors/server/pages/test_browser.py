@@ -66,6 +66,24 @@ def test_who_presses_while_the_price_is_under_way_sees_the_new_one_first(look) -
     expect(page.locator(".hero")).to_contain_text("± 42")
 
 
+def test_what_does_not_come_any_more_leaves_the_page_as_it_is(look) -> None:
+    """Whoever goes on to another page ends what this one still waits for: its script must not fail at that."""
+    looker = look()
+    page = looker.page
+    page.add_init_script("window.gone = 0; window.fetch = async () => { window.gone++; throw new TypeError('gone'); }")
+    for place in ("", "/account", "/ask?kind=count"):
+        looker.go(place)
+        shown = page.locator("main").inner_text()
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+        if place.startswith("/ask"):
+            page.get_by_label("Find a criterion").fill("sex")  # where criteria to choose from are shown already
+            page.keyboard.press("Enter")
+            expect(page.locator("#outcome")).to_contain_text("Nothing chosen yet")
+        else:
+            assert page.locator("main").inner_text() == shown
+        page.wait_for_function("window.gone > 0")
+
+
 @pytest.mark.parametrize("who", ["ana", "cleo"])
 def test_the_ticket_never_scrolls_inside_itself_nor_under_the_header(look, who) -> None:
     page = look(who, viewport={"width": 1230, "height": 700}).go("/ask?add=visit%7C%7C&kind=count")

@@ -141,11 +141,12 @@
     searching = true;
     try {
       const words = new URLSearchParams({ q: input.value, panel: input.dataset.panel || "0", place: input.dataset.place || "", of: input.dataset.of || "" });
-      const answer = await fetch(`${input.dataset.search}?${words}`);
-      if (answer.ok) put(await answer.text());
+      const answer = await fetch(`${input.dataset.search}?${words}`).catch(() => null);
+      const text = answer?.ok && await answer.text().catch(() => null);
+      if (text) put(text);
       const list = document.getElementById(input.getAttribute("aria-controls"));
       if (list) list.scrollTop = 0;
-      if (entered && !wanted) list?.querySelector("li button")?.click();
+      if (text && entered && !wanted) list?.querySelector("li button")?.click();
     } finally {
       searching = false;
       if (wanted) { const one = wanted; wanted = null; find(one); } else entered = false;
@@ -175,16 +176,23 @@
 
   // ---- what was asked on one page moves the account on all that are open
 
+  // What does not come leaves the page as it is: the server may be away, or whoever asked may have gone on.
+  async function parsed(place) {
+    const answer = await fetch(place, { credentials: "same-origin" }).catch(() => null);
+    const text = answer?.ok && !answer.redirected && await answer.text().catch(() => null);
+    if (!text) return null;
+    const holder = document.createElement("template");
+    holder.innerHTML = policy.createHTML(text);
+    return holder;
+  }
+
   const others = "BroadcastChannel" in window ? new BroadcastChannel("lapwing") : null;
   async function refresh() {
     document.querySelectorAll("form[data-live]").forEach((form) => form.dispatchEvent(new CustomEvent("stale")));
     const places = [...document.querySelectorAll("[data-fresh]")];
     if (!places.length) return;
-    const answer = await fetch(location.href, { credentials: "same-origin" });
-    if (!answer.ok || answer.redirected) return;
-    const holder = document.createElement("template");
-    holder.innerHTML = policy.createHTML(await answer.text());
-    for (const place of places) {
+    const holder = await parsed(location.href);
+    for (const place of holder ? places : []) {
       const fresh = holder.content.querySelector(`#${CSS.escape(place.id)}`);
       if (fresh && !place.contains(document.activeElement)) place.replaceChildren(...fresh.childNodes);
     }
@@ -193,11 +201,8 @@
   // What takes a while to work out comes after the page, in the place that waits for it.
   async function late() {
     for (const place of document.querySelectorAll("[data-late]")) {
-      const answer = await fetch(place.dataset.late, { credentials: "same-origin" });
-      if (!answer.ok || answer.redirected) continue;
-      const holder = document.createElement("template");
-      holder.innerHTML = policy.createHTML(await answer.text());
-      const fresh = holder.content.querySelector(`#${CSS.escape(place.id)}`);
+      const holder = await parsed(place.dataset.late);
+      const fresh = holder?.content.querySelector(`#${CSS.escape(place.id)}`);
       if (fresh) place.replaceWith(fresh);
     }
   }
