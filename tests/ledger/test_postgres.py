@@ -64,8 +64,9 @@ class TestSettings:
 
     def test_a_standby_cannot_be_charged(self, place, monkeypatch) -> None:
         place.clinic().close()
-        shows = PostgresDatabase._shows
-        monkeypatch.setattr(PostgresDatabase, "_shows", staticmethod(lambda c, q: "recovery" not in q and shows(c, q)))
+        found = PostgresDatabase._found
+        of_a_standby = staticmethod(lambda connection: found(connection)._replace(is_standby=True))
+        monkeypatch.setattr(PostgresDatabase, "_found", of_a_standby)
         with pytest.raises(LedgerUnwritableError, match="is a standby"):
             place.open()
 

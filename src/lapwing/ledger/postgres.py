@@ -9,8 +9,9 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import psycopg
 from psycopg import sql
@@ -42,7 +43,12 @@ from lapwing.vocabulary.errors import (
 )
 from lapwing.vocabulary.lifetime import closing_on_failure
 
-_STRONG: Final = (("fsync", {"on"}), ("full_page_writes", {"on"}), ("synchronous_commit", {"on", "remote_apply"}))
+_STRONG: Final = {"fsync": {"on"}, "full_page_writes": {"on"}, "synchronous_commit": {"on", "remote_apply"}}
+_SET: Final = """select {} set_config('synchronous_commit',
+    case current_setting('synchronous_commit') when 'remote_apply' then 'remote_apply' else 'on' end, false)"""
+_FOUND: Final = """select current_setting('server_encoding'), to_regclass('ledger') is not null, pg_is_in_recovery(),
+    current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_commit')"""
+"""One statement sets all settings and one reads back: a connection that is far away is made in a few round trips."""
 _UNWRITABLE: Final = (
     psycopg.OperationalError,
     psycopg.InterfaceError,
@@ -80,6 +86,17 @@ limit 1"""
 """Answers of batches that their index does not find where an entry has them, or finds where none has."""
 
 
+class _Found(NamedTuple):
+    """What a connection has found the server, its database and its settings to be."""
+
+    encoding: str
+    has_ledger: bool
+    is_standby: bool
+    fsync: str
+    full_page_writes: str
+    synchronous_commit: str
+
+
 class PostgresDatabase(Database):
     """One schema of one database; several ledgers may share a database.
 
@@ -114,47 +131,45 @@ class PostgresDatabase(Database):
         return f"{self._dsn} {self._schema} {self.number}"
 
     def _insist(self, connection: Connection) -> None:
-        if not self._shows(connection, "select to_regclass('ledger') is not null"):
+        found = self._found(connection)
+        if not found.has_ledger:
             raise LedgerSchemaError(
                 f"there is no ledger in {self.place}; restore the newest backup and check it with lapwing ledger "
                 "verify --receipt RECEIPT, or name the right database"
             )
-        if not self._shows(connection, "select not pg_is_in_recovery()"):
+        if found.is_standby:
             raise LedgerUnwritableError(f"{self.place} is a standby, which cannot be charged; connect to the primary")
-        self._require_durability(connection)
+        self._require_durable(found)
 
     def _dial(self) -> Any:
         connection = psycopg.connect(self._dsn, autocommit=True)
         with closing_on_failure(connection):
-            for setting, value in (
-                ("search_path", f"{self._schema}, pg_catalog, pg_temp"),
-                ("lapwing.chain", str(self.number)),
-                ("default_transaction_isolation", "read committed"),
-                ("lock_timeout", f"{int(self._patience * 1000)}ms"),
-                ("standard_conforming_strings", "on"),
-                ("plan_cache_mode", "force_generic_plan"),  # each lookup has one good plan, by its index
-                ("enable_seqscan", "off"),
-                ("jit", "off"),
-            ):
-                connection.execute("select set_config(%s, %s, false)", (setting, value))
-            if not self._shows(connection, "select current_setting('server_encoding') = 'UTF8'"):
-                raise LedgerSchemaError(f"the encoding of {self.place} is not UTF8; make a database whose encoding is")
+            settings = {
+                "search_path": f"{self._schema}, pg_catalog, pg_temp",
+                "lapwing.chain": str(self.number),
+                "default_transaction_isolation": "read committed",
+                "lock_timeout": f"{int(self._patience * 1000)}ms",
+                "standard_conforming_strings": "on",
+                "plan_cache_mode": "force_generic_plan",  # each lookup has one good plan, by its index
+                "enable_seqscan": "off",
+                "jit": "off",
+            }
+            statement = _SET.format("set_config(%s, %s, false), " * len(settings))
+            connection.execute(statement, [*chain.from_iterable(settings.items())])
         return connection
 
-    def _require_durability(self, connection: Any) -> None:
-        if not self._shows(connection, "select current_setting('synchronous_commit') = 'remote_apply'"):
-            connection.execute("set synchronous_commit = on")
-        for setting, strong in _STRONG:
-            (found,) = connection.execute("select current_setting(%s)", (setting,)).fetchone()
-            if found not in strong:
-                raise LedgerDurabilityError(
-                    f"{setting} of {self.place}", found, remedy=f"set {setting} = on in the server's configuration"
-                )
-
     @staticmethod
-    def _shows(connection: Any, question: str) -> bool:
-        (answer,) = connection.execute(question).fetchone()
-        return bool(answer)
+    def _found(connection: Any) -> "_Found":
+        return _Found(*connection.execute(_FOUND).fetchone())
+
+    def _require_durable(self, found: "_Found") -> None:
+        if found.encoding != "UTF8":
+            raise LedgerSchemaError(f"the encoding of {self.place} is not UTF8; make a database whose encoding is")
+        for setting, strong in _STRONG.items():
+            if (value := getattr(found, setting)) not in strong:
+                raise LedgerDurabilityError(
+                    f"{setting} of {self.place}", value, remedy=f"set {setting} = on in the server's configuration"
+                )
 
     def phrase(self, statement: str) -> str:
         """Return the statement with PostgreSQL's mark for values."""
@@ -268,7 +283,7 @@ class PostgresDatabase(Database):
         """Make the schema, whole or not at all."""
         connection = self._dial()
         try:
-            self._require_durability(connection)
+            self._require_durable(self._found(connection))
             with connection.transaction():
                 connection.execute(sql.SQL("create schema {}").format(sql.Identifier(self._schema)))
                 self.begin_head(ledger)
