@@ -7,7 +7,6 @@ import asyncio
 import io
 import logging
 import os
-import signal
 import socket
 import ssl
 import subprocess
@@ -383,40 +382,6 @@ def test_a_question_that_is_stopped_keeps_its_charge_and_nothing_is_lost_but_its
             clinic.ask(lw.count("patients", "sex = 'M'"), epsilon=20, key="once")
         assert abs(clinic.ask(lw.count("patients", "sex = 'F'"), epsilon=20).value - PEOPLE // 2) <= 3
         assert before - clinic.budget().left == 40
-
-
-@pytest.mark.one_budget("what is charged is asked; how it is counted does not matter to a question that is stopped")
-def test_a_question_that_is_stopped_at_the_prompt_tells_nothing_and_works_no_longer(
-    spark, spark_server, quick_path
-) -> None:
-    spark.createDataFrame(ROWS).write.saveAsTable("workspace_relayed", mode="overwrite")
-    spark.sql(SLOW)
-    lw.create(quick_path, settings(f'{{ spark = "default.slow_people", remote = "{spark_server}" }}')).close()
-    words = [sys.executable, "-m", "lapwing", "ask", "select count(*) from patients where sex = 'M'"]
-    at_work = spark.sparkContext.statusTracker().getActiveJobsIds
-    with lw.open(quick_path, analyst="ana") as clinic:
-        before = clinic.budget().left
-        with subprocess.Popen(
-            [*words, "--epsilon", "20", "--key", "once"],
-            cwd=quick_path,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "LAPWING_ANALYST": "ana", "PYTHONPATH": os.pathsep.join(sys.path)},
-        ) as prompt:
-            while prompt.poll() is None and (clinic.budget().left == before or not at_work()):
-                time.sleep(0.02)
-            prompt.send_signal(signal.SIGINT)
-            told, reported = prompt.communicate(timeout=60)
-        assert (prompt.returncode, told) == (130, ""), reported
-        assert "Traceback" not in reported
-        assert before - clinic.budget().left == 20
-        with pytest.raises(UnansweredError):
-            clinic.ask(lw.count("patients", "sex = 'M'"), epsilon=20, key="once")
-        until = time.monotonic() + 30
-        while at_work() and time.monotonic() < until:
-            time.sleep(0.02)
-        assert not at_work(), "Spark goes on with what nobody will be told"
 
 
 def test_a_server_that_is_not_there_is_said_when_it_is_opened(monkeypatch) -> None:
